@@ -46,6 +46,18 @@ func demanded(job Job) []Row {
 	return rows
 }
 
+// undated returns the type of a row that the document demands without saying
+// when it was decided, or nothing. Only a document that didn't come from the
+// books has such a row.
+func undated(job Job) Type {
+	for _, row := range demanded(job) {
+		if row.CreatedAt.IsZero() {
+			return row.Type
+		}
+	}
+	return ""
+}
+
 // rank orders types that were decided in one millisecond. Types that it doesn't
 // know come last.
 func (t Type) rank() int {
