@@ -12,7 +12,7 @@ ARG GOPROXY=
 ENV CGO_ENABLED=0 \
     GOTOOLCHAIN=local \
     GOPROXY=${GOPROXY} \
-    GOFLAGS="-trimpath -buildvcs=false '-ldflags=-s -w -X main.version=${VERSION}'"
+    GOFLAGS="-trimpath -buildvcs=false '-ldflags=-s -w -X recoup.dev/recoup/internal/cli.Version=${VERSION}'"
 WORKDIR /src
 # The modules first: they change less often than the code does.
 COPY go.mod go.sum ./

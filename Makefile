@@ -52,7 +52,7 @@ lint: $(GOLANGCI_LINT) ## Run golangci-lint.
 
 .PHONY: build
 build: ## Build bin/recoup.
-	go build -ldflags '-X main.version=$(VERSION)' -o $(BIN)/recoup .
+	go build -ldflags '-X recoup.dev/recoup/internal/cli.Version=$(VERSION)' -o $(BIN)/recoup .
 
 .PHONY: image
 image: ## Build the image IMG with CONTAINER_TOOL.
