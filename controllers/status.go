@@ -1,0 +1,274 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	billingv1 "recoup.dev/recoup/api/v1"
+	"recoup.dev/recoup/internal/billing"
+	"recoup.dev/recoup/internal/ledger"
+)
+
+// report writes the status, once, if it changed, and then sends the events that the change calls for.
+func (p *pass) report(ctx context.Context) error {
+	was := p.bj.Status
+	now := p.project()
+	if !equality.Semantic.DeepEqual(was, now) {
+		base := p.bj.DeepCopy()
+		p.bj.Status = now
+		if err := p.r.Client.Status().Patch(ctx, &p.bj, optimistic(base)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("writing the status of BillableJob %s: %w", p.key(), err)
+		}
+	}
+	p.announceChanges(&was, &now)
+	return nil
+}
+
+func (p *pass) statusWouldChange() bool {
+	return !equality.Semantic.DeepEqual(p.bj.Status, p.project())
+}
+
+// project is the status as the job document and the cluster have it. What could not be seen in this pass stays as it was.
+func (p *pass) project() billingv1.BillableJobStatus {
+	s := *p.bj.Status.DeepCopy()
+	p.projectStores(&s)
+	if !p.observed || (!p.fresh && (p.doc == nil || p.trouble != nil)) {
+		return s
+	}
+	s.ObservedGeneration = p.bj.Generation
+	s.JobID = p.bj.Spec.JobID
+	if s.JobID == "" {
+		s.JobID = string(p.bj.UID)
+	}
+	s.Phase = p.phase()
+	s.Attempt, s.NotBefore, s.NetCredits = nil, nil, nil
+	if b := p.in.Books; b != nil {
+		attempt, net := int32(b.Attempt), int64(b.Net())*p.doc.Cost
+		s.Attempt, s.NetCredits = &attempt, &net
+		if p.waitsForRetry() && p.in.Reported.Announced {
+			s.NotBefore = microTime(b.NotBefore)
+		}
+		s.Attempts = p.projectAttempts()
+	}
+	p.projectConditions(&s)
+	return s
+}
+
+// waitsForRetry tells that the current attempt is a retry; its due time is shown as long as it is the current one.
+func (p *pass) waitsForRetry() bool {
+	b := p.in.Books
+	return b != nil && b.IsRetry() && !b.Delivered && !b.DeadLettered
+}
+
+func (p *pass) projectStores(s *billingv1.BillableJobStatus) {
+	if p.trouble != nil {
+		p.set(s, billingv1.ConditionStoresAvailable, false, p.trouble.reason, p.trouble.message)
+	} else if meta.FindStatusCondition(s.Conditions, billingv1.ConditionStoresAvailable) != nil {
+		p.set(s, billingv1.ConditionStoresAvailable, true, billingv1.ReasonAvailable, "the books and the retry lane answer")
+	}
+}
+
+// phase is the one word for people.
+func (p *pass) phase() billingv1.Phase {
+	b := p.in.Books
+	switch {
+	case p.in.Conflict != nil:
+		return billingv1.PhaseConflict
+	case b == nil && p.in.Order.Cancel:
+		return billingv1.PhaseCancelled
+	case b == nil:
+		return billingv1.PhasePending
+	case b.Reclaimed:
+		return billingv1.PhaseReclaimed
+	case b.Delivered:
+		return billingv1.PhaseDelivered
+	case b.DeadLettered && p.in.Reported.DeadLettered:
+		return billingv1.PhaseDeadLettered
+	case b.DeadLettered:
+		return billingv1.PhaseRefunded
+	case p.cancelled():
+		return billingv1.PhaseCancelled
+	}
+	a := p.attempt(b.Attempt)
+	switch {
+	case (a.Exists || a.Elsewhere) && !a.Clock.StartedAt.IsZero():
+		return billingv1.PhaseRunning
+	case b.IsRetry() && p.in.Reported.Announced:
+		return billingv1.PhaseRetryScheduled
+	case b.Refunded:
+		return billingv1.PhaseRefunded
+	}
+	return billingv1.PhaseCharged
+}
+
+// cancelled tells that no attempt is made any more because somebody wanted it so.
+func (p *pass) cancelled() bool {
+	b := p.in.Books
+	if p.in.Order.Cancel || (b.Withdrawn() && b.Mine) {
+		return true
+	}
+	a := p.attempt(b.Attempt)
+	return !b.Refunded && p.in.Order.Keep && (a.Vanished || (a.Deleting && !a.Phase.Ended()) || a.Settled)
+}
+
+func (p *pass) projectConditions(s *billingv1.BillableJobStatus) {
+	b := p.in.Books
+	if b == nil {
+		p.set(s, billingv1.ConditionCharged, false, billingv1.ReasonNotCharged, "nothing has been booked")
+	} else {
+		credits, account := p.doc.Cost, p.doc.Account
+		p.set(s, billingv1.ConditionCharged, true, billingv1.ReasonCharged,
+			fmt.Sprintf("%d credits were charged to account %s", credits, account))
+		if b.Refunded {
+			p.set(s, billingv1.ConditionRefunded, true, conditionReason(b.RefundReason, billingv1.ReasonRefunded),
+				fmt.Sprintf("%d credits were given back to account %s: %s", credits, account, orUnknown(b.RefundReason)))
+		}
+		if b.Reclaimed {
+			p.set(s, billingv1.ConditionReclaimed, true, billingv1.ReasonReclaimed,
+				fmt.Sprintf("the job succeeded after its refund, so the %d credits were taken back from account %s", credits, account))
+		}
+		p.projectDelivery(s)
+		p.projectDeadLetter(s)
+	}
+	p.projectReadiness(s)
+	p.projectObstacle(s)
+	p.projectContradiction(s)
+}
+
+func (p *pass) projectDelivery(s *billingv1.BillableJobStatus) {
+	if p.in.Books.Delivered {
+		p.set(s, billingv1.ConditionDelivered, true, billingv1.ReasonDelivered, "the job's result was delivered; the charge is final")
+	} else {
+		p.set(s, billingv1.ConditionDelivered, false, billingv1.ReasonPending, "no attempt has succeeded so far")
+	}
+}
+
+func (p *pass) projectDeadLetter(s *billingv1.BillableJobStatus) {
+	b := p.in.Books
+	switch {
+	case b.DeadLettered && p.in.Reported.DeadLettered:
+		reason := billingv1.ReasonRetriesExhausted
+		if b.Retries < p.in.Order.MaxRetries {
+			reason = billingv1.ReasonPermanentFailure
+		}
+		p.set(s, billingv1.ConditionDeadLettered, true, reason, fmt.Sprintf(
+			"no retry follows attempt %d (%s); set the annotation %s to \"%d\" for a fresh round",
+			b.Attempt, orUnknown(b.LatestFailure), billingv1.AnnotationRedrive, b.Redrives))
+	case meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered) == nil || b.DeadLettered:
+	case b.Redrives > 0:
+		p.set(s, billingv1.ConditionDeadLettered, false, billingv1.ReasonRedriven, fmt.Sprintf("redriven %d times", b.Redrives))
+	}
+}
+
+// projectReadiness says what kstatus, Flux and Argo CD read: Ready once delivered, Stalled where only a person helps.
+func (p *pass) projectReadiness(s *billingv1.BillableJobStatus) {
+	b := p.in.Books
+	if b != nil && b.Delivered && p.in.Conflict == nil {
+		p.set(s, billingv1.ConditionReady, true, billingv1.ReasonDelivered, "the job was delivered")
+	} else {
+		p.set(s, billingv1.ConditionReady, false, string(s.Phase), "the job has not been delivered")
+	}
+	switch {
+	case p.in.Conflict != nil:
+		p.set(s, billingv1.ConditionStalled, true, p.in.Conflict.Reason, p.in.Conflict.Message)
+	case b != nil && b.DeadLettered && p.in.Reported.DeadLettered && !b.Delivered:
+		c := meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered)
+		p.set(s, billingv1.ConditionStalled, true, c.Reason, c.Message)
+	case b == nil && p.in.Obstacle != nil && p.in.Obstacle.Permanent:
+		p.set(s, billingv1.ConditionStalled, true, p.in.Obstacle.Reason, p.in.Obstacle.Message)
+	default:
+		p.set(s, billingv1.ConditionStalled, false, billingv1.ReasonNothingToDo, "nothing needs a person's attention")
+	}
+}
+
+// projectObstacle says what keeps the job from being charged or started. While the lane holds the retry, only a pass that
+// it asked for can tell whether the obstacle is still there.
+func (p *pass) projectObstacle(s *billingv1.BillableJobStatus) {
+	inLane := p.due == nil && p.waitsForRetry() && !p.attempt(p.in.Books.Attempt).Recorded()
+	switch {
+	case p.in.Obstacle != nil:
+		p.set(s, billingv1.ConditionBlocked, true, p.in.Obstacle.Reason, p.in.Obstacle.Message)
+	case inLane || meta.FindStatusCondition(s.Conditions, billingv1.ConditionBlocked) == nil:
+	default:
+		p.set(s, billingv1.ConditionBlocked, false, billingv1.ReasonNothingToDo, "nothing is in the way")
+	}
+}
+
+// projectContradiction keeps in sight that the outcomes disagreed, and what was booked.
+func (p *pass) projectContradiction(s *billingv1.BillableJobStatus) {
+	b := p.in.Books
+	if p.signals.unreadable != "" {
+		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonSignalUnreadable, bound(p.signals.unreadable))
+		return
+	}
+	if c := meta.FindStatusCondition(s.Conditions, billingv1.ConditionContradicted); c != nil && c.Reason == billingv1.ReasonSignalUnreadable {
+		meta.RemoveStatusCondition(&s.Conditions, billingv1.ConditionContradicted)
+	}
+	if b == nil || !b.Delivered {
+		return
+	}
+	a := p.attempt(b.Attempt)
+	record := p.record(b.Attempt)
+	switch {
+	case a.Phase == billing.Failed && (record == nil || record.Outcome != billingv1.AttemptSucceeded) && !p.succeeded():
+		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonFailedAfterDelivery, fmt.Sprintf(
+			"attempt %d failed although the job had been reported as delivered; the charge of %d credits stands", b.Attempt, p.doc.Cost))
+	case b.Reclaimed && b.Attempt > 0 && p.overtaken():
+		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonSucceededAfterFailure,
+			"an attempt that had been given up on succeeded after all; its refund was taken back and no further attempt is made")
+	}
+}
+
+func (p *pass) succeeded() bool {
+	return slices.ContainsFunc(p.in.Attempts, func(a billing.Attempt) bool { return a.Phase == billing.Succeeded })
+}
+
+// overtaken tells that an attempt succeeded after a later one had been planned.
+func (p *pass) overtaken() bool {
+	return slices.ContainsFunc(p.in.Attempts, func(a billing.Attempt) bool {
+		return a.Phase == billing.Succeeded && a.Number < p.in.Books.Attempt
+	})
+}
+
+func (p *pass) set(s *billingv1.BillableJobStatus, conditionType string, status bool, reason, message string) {
+	c := metav1.Condition{
+		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: p.bj.Generation,
+		LastTransitionTime: metav1.NewTime(p.now),
+	}
+	if status {
+		c.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&s.Conditions, c)
+}
+
+// reported reads off a status what had been done when it was written.
+func reported(s *billingv1.BillableJobStatus, job *ledger.Job) billing.Reported {
+	is := func(conditionType string) bool { return meta.IsStatusConditionTrue(s.Conditions, conditionType) }
+	return billing.Reported{
+		Charged: is(billingv1.ConditionCharged), Refunded: is(billingv1.ConditionRefunded),
+		Reclaimed: is(billingv1.ConditionReclaimed), Delivered: is(billingv1.ConditionDelivered),
+		DeadLettered: is(billingv1.ConditionDeadLettered) && s.Attempt != nil && int(*s.Attempt) == job.Attempt,
+		Announced:    isAnnounced(s, job),
+	}
+}
+
+// conditionReason is a reason from outside where it can stand in a condition, else the fallback.
+func conditionReason(reason, fallback string) string {
+	if conditionReasonForm.MatchString(reason) {
+		return reason
+	}
+	return fallback
+}
+
+func orUnknown(reason string) string {
+	if reason == "" {
+		return "for an unknown reason"
+	}
+	return reason
+}
