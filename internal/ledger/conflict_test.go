@@ -10,6 +10,7 @@ import (
 )
 
 func TestWhatContradictsTheBooksIsAConflictAndWritesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	calls := map[string]tried{
 		"charge":  triedEdges["charge"],
@@ -53,6 +54,7 @@ func TestWhatContradictsTheBooksIsAConflictAndWritesNothing(t *testing.T) {
 }
 
 func TestAnAlteredRowIsReportedAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	for _, altered := range []struct {
 		field string

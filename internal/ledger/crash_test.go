@@ -12,6 +12,7 @@ import (
 // A writer that died between the document and its rows: the next call of any
 // kind, from a caller that knows nothing of it, makes the books whole.
 func TestRowsThatACrashLeftOutAppearOnce(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	calls := map[string]tried{
 		"ensure": func(ctx context.Context, s *Store, j Job) (Job, Outcome, error) {

@@ -129,24 +129,24 @@ type ask struct {
 // and the value that a document has.
 type condition func(Job, ask) (field string, want, have any)
 
-type flag struct {
+type mark struct {
 	field string
 	of    func(Job) bool
 }
 
 var (
-	refunded     = flag{"is_refunded", func(j Job) bool { return j.IsRefunded }}
-	reclaimed    = flag{"is_reclaimed", func(j Job) bool { return j.IsReclaimed }}
-	delivered    = flag{"is_delivered", func(j Job) bool { return j.IsDelivered }}
-	deadLettered = flag{"is_dead_lettered", func(j Job) bool { return j.IsDeadLettered }}
+	refunded     = mark{"is_refunded", func(j Job) bool { return j.IsRefunded }}
+	reclaimed    = mark{"is_reclaimed", func(j Job) bool { return j.IsReclaimed }}
+	delivered    = mark{"is_delivered", func(j Job) bool { return j.IsDelivered }}
+	deadLettered = mark{"is_dead_lettered", func(j Job) bool { return j.IsDeadLettered }}
 )
 
-func is(f flag) condition {
-	return func(j Job, _ ask) (string, any, any) { return f.field, true, f.of(j) }
+func is(m mark) condition {
+	return func(j Job, _ ask) (string, any, any) { return m.field, true, m.of(j) }
 }
 
-func not(f flag) condition {
-	return func(j Job, _ ask) (string, any, any) { return f.field, false, f.of(j) }
+func not(m mark) condition {
+	return func(j Job, _ ask) (string, any, any) { return m.field, false, m.of(j) }
 }
 
 // attemptAsked: because the filter names the attempt, it fails at most once.

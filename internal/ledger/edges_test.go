@@ -81,6 +81,7 @@ func rowsAfter(path string) []string {
 }
 
 func TestEveryEdgeFromEveryState(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	lines := strings.Split(strings.TrimSpace(matrix), "\n")
 	columns := strings.Fields(lines[0])[1:]

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -123,6 +124,12 @@ func (m *model) rows() []string {
 // Any series of calls, each from any document that was ever seen, ends as the
 // model does, and so do the books, crashes included.
 func TestAnySeriesOfCallsFollowsTheModel(t *testing.T) {
+	t.Parallel()
+	// Each step is several commands: fewer series than rapid's own choice, unless
+	// somebody asks for more with -rapid.checks.
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		NewWithT(t).Expect(checks.Value.Set("40")).To(Succeed())
+	}
 	b := newBooks(t)
 	var jobs atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {

@@ -38,6 +38,7 @@ func (b *books) hear(t *testing.T, belief Job, s signal) error {
 // Every order of every subset of the signals ends in one of the legal nets, and
 // in -cost if there was a success among them.
 func TestEveryOrderOfSignals(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	signals := []signal{
 		{name: "fail", failure: retry(0)},

@@ -31,6 +31,7 @@ func race(n int, call func(i int) string) map[string]int {
 }
 
 func TestAHundredAtOnceAreOne(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	for _, r := range []struct {
 		edge, from string
@@ -59,6 +60,7 @@ func TestAHundredAtOnceAreOne(t *testing.T) {
 }
 
 func TestDeliverAndRefundHaveOneWinner(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	wins := map[string]int{}
 	for i := range 50 {
@@ -84,6 +86,7 @@ func TestDeliverAndRefundHaveOneWinner(t *testing.T) {
 
 // An attempt fails once, whatever is said to follow from it.
 func TestRetryAndDeadLetterOfOneAttemptHaveOneWinner(t *testing.T) {
+	t.Parallel()
 	b := newBooks(t)
 	for i := range 20 {
 		job := b.refunded(t, aJob(fmt.Sprintf("twins-%d", i)))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -140,11 +141,10 @@ func firstHost(t *testing.T, uri string) string {
 }
 
 func TestALostReplyIsSuccessWhenTheCallIsRepeated(t *testing.T) {
+	t.Parallel()
 	uri := mongoURI(t)
 	direct := newBooks(t)
-	proxy := newLossy(t, firstHost(t, uri))
-	b := openBooks(t, proxy.through(t, uri), direct.jobs.Database().Name())
-	b.g.Expect(b.Prepare(t.Context())).To(Succeed())
+	database := direct.jobs.Database().Name()
 
 	// The collection's name follows the command's in the message.
 	onJobs := func(r []byte) bool {
@@ -152,31 +152,37 @@ func TestALostReplyIsSuccessWhenTheCallIsRepeated(t *testing.T) {
 	}
 	onLedger := func(r []byte) bool { return bytes.Contains(r, []byte("update\x00\x07\x00\x00\x00ledger\x00")) }
 
-	for _, lost := range []struct {
-		what  string
-		match func([]byte) bool
-	}{{"document", onJobs}, {"rows", onLedger}} {
+	for what, match := range map[string]func([]byte) bool{"document": onJobs, "rows": onLedger} {
 		for edge, path := range map[string]string{
 			"charge": "", "deliver": "charge", "refund0": "charge", "reclaim": "charge,refund0",
 			"again1": "charge,refund0", "dead1": "charge,refund0", "redrive0": "charge,dead0",
 		} {
-			// A server that supports retryable writes has the driver retry
-			// once by itself; with the second reply lost as well it gives up.
-			for _, replies := range []int{1, 2} {
-				t.Run(lost.what+"/"+edge+"/"+string(rune('0'+replies)), func(t *testing.T) {
+			// Where the server supports retryable writes, the driver repeats a
+			// write once by itself: with two replies lost, it gives up, too.
+			for replies := 1; replies <= 2; replies++ {
+				name := fmt.Sprintf("%s/%s/%d", what, edge, replies)
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
 					g := NewWithT(t)
-					job := direct.walk(t, aJob("lost-"+lost.what+edge+string(rune('0'+replies))), path)
-					proxy.lose(replies, lost.match)
-					_, outcome, err := triedEdges[edge](t.Context(), b.Store, job)
-					if err != nil {
-						g.Expect(outcome).To(Equal(undecided))
-						// One reply may be lost still.
-						g.Eventually(func() error {
-							_, outcome, err = triedEdges[edge](t.Context(), b.Store, job)
-							return err
-						}).WithTimeout(10 * time.Second).Should(Succeed())
-						g.Expect(outcome).To(Equal(AlreadyThere))
+					proxy := newLossy(t, firstHost(t, uri))
+					store, err := Open(Config{URI: proxy.through(t, uri), Database: database, Timeout: 20 * time.Second})
+					g.Expect(err).NotTo(HaveOccurred())
+					t.Cleanup(func() { _ = store.Close(context.Background()) })
+					g.Expect(store.Prepare(t.Context())).To(Succeed())
+					job := direct.walk(t, aJob("lost-"+name), path)
+
+					proxy.lose(replies, match)
+					_, outcome, err := triedEdges[edge](t.Context(), store, job)
+					for range replies {
+						if err != nil {
+							g.Expect(word(outcome, err)).To(ContainSubstring("c1/team-a/lost-" + name))
+							_, outcome, err = triedEdges[edge](t.Context(), store, job)
+							if err == nil {
+								g.Expect(outcome).To(Equal(AlreadyThere))
+							}
+						}
 					}
+					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(proxy.lostReplies()).To(BeNumerically(">", 0))
 					g.Expect(direct.rows(t, job.ID)).To(Equal(rowsAfter(path + "," + edge)))
 				})
@@ -186,6 +192,7 @@ func TestALostReplyIsSuccessWhenTheCallIsRepeated(t *testing.T) {
 }
 
 func TestAServerThatIsAwayIsAnErrorInTimeThatSaysWhatWasTried(t *testing.T) {
+	t.Parallel()
 	// A port on which nothing listens any more.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	g := NewWithT(t)
@@ -196,6 +203,7 @@ func TestAServerThatIsAwayIsAnErrorInTimeThatSaysWhatWasTried(t *testing.T) {
 }
 
 func TestAServerThatNeverAnswersIsAnErrorInTimeThatSaysWhatWasTried(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = listener.Close() })
