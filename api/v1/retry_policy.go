@@ -27,9 +27,10 @@ type RetryPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) < duration('87600h')",message="retry.baseDelay must be a duration such as 10s or 1m, at least 1s and less than 10 years (87600h)"
 	BaseDelay *metav1.Duration `json:"baseDelay,omitempty"`
 
-	// MaxDelay is the longest wait between two attempts; not less than baseDelay.
+	// MaxDelay is the longest wait between two attempts; not less than baseDelay. Its
+	// default is spelled as Go writes it, so that writing the object back is no change.
 	// +optional
-	// +kubebuilder:default="10m"
+	// +kubebuilder:default="10m0s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) < duration('87600h')",message="retry.maxDelay must be a duration such as 10m or 1h, at least 1s and less than 10 years (87600h)"
