@@ -67,6 +67,7 @@ image-check: ## Build the image with buildah from local base images, and look at
 .PHONY: install
 install: $(KUSTOMIZE) ## Install the CRD into the cluster of KUBECONFIG.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
+	$(KUBECTL) wait --for condition=Established --timeout 1m -f config/crd/bases
 
 # Deleting the CRD deletes every BillableJob, and their finalizers need the manager.
 .PHONY: uninstall
