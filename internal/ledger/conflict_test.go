@@ -109,6 +109,14 @@ func TestAForeignRowThatWasNeverStamped(t *testing.T) {
 		job := b.charged(t, aJob("foreign"))
 		g.Expect(b.rows(t, job.ID)).To(Equal([]string{chargeRow}))
 	})
+	t.Run("does not make up for another that was altered", func(t *testing.T) {
+		g := NewWithT(t)
+		job := b.refunded(t, aJob("pair"))
+		_, err := b.ledger.UpdateByID(t.Context(), job.ID+":charge", bson.D{{Key: "$unset", Value: bson.D{{Key: "recorded_at", Value: ""}}}})
+		g.Expect(err).NotTo(HaveOccurred())
+		b.alter(t, LedgerCollection, job.ID+":refund", bson.D{{Key: "amount", Value: int64(26)}})
+		g.Expect(b.EnsureRows(t.Context(), job)).To(MatchError(ContainSubstring("refund.amount is 26 in the books, not 25")))
+	})
 	t.Run("that says something else is left alone", func(t *testing.T) {
 		g := NewWithT(t)
 		job := aJob("alien")

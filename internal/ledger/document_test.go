@@ -92,3 +92,29 @@ func TestFreeJobsAreBooked(t *testing.T) {
 		"charge +0 at 08:00", "refund +0 at 08:10", "reclaim +0 at 08:20",
 	}))
 }
+
+// The caller knew the job at an earlier attempt: a win must not bring back what
+// the caller believed.
+func TestAStaleBeliefDoesNotShowInTheDocument(t *testing.T) {
+	b := newBooks(t)
+	for name, since := range map[string][]string{
+		"retried":       {"again1"},
+		"dead-lettered": {"dead1"},
+		"redriven":      {"dead1", "redrive0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stale := b.refunded(t, aJob("stale-"+name))
+			job := stale
+			for _, edge := range since {
+				var err error
+				job, _, err = triedEdges[edge](t.Context(), b.Store, job)
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			now, outcome, err := b.Reclaim(t.Context(), stale, twentyPast)
+			g.Expect(word(outcome, err)).To(Equal("won"))
+			job.IsReclaimed, job.ReclaimedAt, job.IsDelivered, job.DeliveredAt = true, twentyPast, true, twentyPast
+			g.Expect(now).To(Equal(job))
+		})
+	}
+}
