@@ -26,6 +26,7 @@ func (p *pass) gather(ctx context.Context) error {
 	p.log = p.log.WithValues("jobID", p.jobID())
 	p.in.Now = p.now
 	p.in.LaneNow = p.r.Lane.Now()
+	p.in.Due = p.due != nil
 	p.in.Order = order(&p.bj)
 	p.signals = readSignals(p.bj.Annotations, p.r.AcceptSignals)
 	p.in.Signals = p.signals.Signals

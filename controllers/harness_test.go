@@ -431,3 +431,10 @@ func (b *bench) ends(name string, interim, final batchv1.JobConditionType) {
 	}
 	must(b.t, b.c.Status().Update(b.ctx, job))
 }
+
+func (b *bench) annotate(name, key, value string) {
+	b.t.Helper()
+	bj := b.get(name)
+	setAnnotation(bj, key, value)
+	must(b.t, b.c.Update(b.ctx, bj))
+}
