@@ -13,10 +13,10 @@ type Outcome int
 
 const (
 	undecided Outcome = iota
-	// Won: this call made the transition.
+	// Won says that this call made the transition.
 	Won
-	// AlreadyThere: the document was there already, by another call or by an
-	// earlier try of this one whose reply was lost. That is a success, too.
+	// AlreadyThere says that the document was there already, by another call or
+	// by an earlier try of this one whose reply was lost. A success, too.
 	AlreadyThere
 )
 
