@@ -38,6 +38,7 @@ func TestDeadLetteredStreamsTheDeadJobsOfOneCluster(t *testing.T) {
 	}
 	// An end in the middle is an error, not a shorter list.
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var last error
 	for _, err := range b.DeadLettered(ctx, "c1") {
 		cancel()
