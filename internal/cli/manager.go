@@ -96,23 +96,9 @@ func managerCommand(run func(context.Context, ManagerOptions) error) *cobra.Comm
 func (o *ManagerOptions) complete(getenv func(string) string, readFile func(string) ([]byte, error)) error {
 	var errs []error
 	secret := func(name string, into *string) {
-		value, file := getenv(name), getenv(name+"_FILE")
-		switch {
-		case value != "" && file != "":
-			errs = append(errs, fmt.Errorf("%s and %s_FILE are both set; unset one of them", name, name))
-		case file != "":
-			content, err := readFile(file)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("reading %s_FILE: %w", name, err))
-			}
-			value = strings.TrimSpace(string(content))
-			fallthrough
-		default:
-			*into = value
-			if value == "" && len(errs) == 0 {
-				errs = append(errs, fmt.Errorf("%s is not set; set it, or %s_FILE, to a connection string", name, name))
-			}
-		}
+		value, err := readSecret(name, getenv, readFile)
+		*into = value
+		errs = append(errs, err)
 	}
 	secret("MONGODB_URI", &o.MongoURI)
 	secret("REDIS_URL", &o.RedisURL)
@@ -130,4 +116,23 @@ func (o *ManagerOptions) complete(getenv func(string) string, readFile func(stri
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// readSecret reads a variable, or the file that its _FILE form names.
+func readSecret(name string, getenv func(string) string, readFile func(string) ([]byte, error)) (string, error) {
+	value, file := getenv(name), getenv(name+"_FILE")
+	switch {
+	case value != "" && file != "":
+		return "", fmt.Errorf("%s and %s_FILE are both set; unset one of them", name, name)
+	case file != "":
+		content, err := readFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading %s_FILE: %w", name, err)
+		}
+		value = strings.TrimSpace(string(content))
+	}
+	if value == "" {
+		return "", fmt.Errorf("%s is not set; set it, or %s_FILE, to a connection string", name, name)
+	}
+	return value, nil
 }
