@@ -59,10 +59,6 @@ func (p *pass) book(ctx context.Context, d billing.Decision) error {
 	if d.Verb == billing.Refund || d.Verb == billing.FailAgain {
 		p.failures[d.Attempt] = d.Reason
 	}
-	if d.Verb == billing.Reclaim {
-		// The guard of this edge proves nothing of the retry state, which the next pass reads.
-		p.r.memory.doubt(p.bj.UID)
-	}
 	if outcome == ledger.Won {
 		transitions.WithLabelValues(string(d.Verb)).Inc()
 		p.log.Info("booked", "transition", d.Verb, "attempt", d.Attempt, "cost", job.Cost, "account", job.Account,
