@@ -17,7 +17,7 @@ WORKDIR /src
 # The modules first: they change less often than the code does.
 COPY go.mod go.sum ./
 RUN ["go", "mod", "download"]
-COPY main.go ./
+COPY *.go ./
 COPY api/ api/
 COPY controllers/ controllers/
 COPY internal/ internal/
