@@ -38,7 +38,14 @@ func runManager(ctx context.Context, o cli.ManagerOptions) error {
 	if err != nil {
 		return fmt.Errorf("finding a Kubernetes cluster: set KUBECONFIG, or run in a pod: %w", err)
 	}
-	cluster, err := clusterName(ctx, config, o.Cluster)
+	live, err := client.New(config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := controllers.CheckInstalledCRD(ctx, live); err != nil {
+		return err
+	}
+	cluster, err := clusterName(ctx, live, o.Cluster)
 	if err != nil {
 		return err
 	}
@@ -151,16 +158,12 @@ func addProbes(mgr manager.Manager, books *ledger.Store, lane *retry.Lane) error
 }
 
 // clusterName is the name of this cluster in the books: what the operator says, else what no two clusters share.
-func clusterName(ctx context.Context, config *rest.Config, name string) (string, error) {
+func clusterName(ctx context.Context, live client.Reader, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme()})
-	if err != nil {
-		return "", fmt.Errorf("connecting to the cluster: %w", err)
-	}
 	var ns corev1.Namespace
-	if err := c.Get(ctx, types.NamespacedName{Name: "kube-system"}, &ns); err != nil {
+	if err := live.Get(ctx, types.NamespacedName{Name: "kube-system"}, &ns); err != nil {
 		return "", fmt.Errorf("reading the UID of the namespace kube-system, which names this cluster in the books; give --cluster instead: %w", err)
 	}
 	return string(ns.UID), nil
