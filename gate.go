@@ -37,27 +37,32 @@ func (g *gate) NeedLeaderElection() bool { return false }
 // Start returns when both stores have answered, or with an error that waiting doesn't mend.
 func (g *gate) Start(ctx context.Context) error {
 	log := ctrl.Log.WithName("stores")
-	for {
-		err := g.books.Prepare(ctx)
-		if err == nil {
-			err = g.lane.Prepare(ctx)
-		}
+	for ctx.Err() == nil {
+		err := g.open(ctx)
 		var owned *retry.OwnedError
 		switch {
 		case err == nil:
+			for _, warning := range g.lane.Warnings(ctx) {
+				log.Info("warning: " + warning)
+			}
 			log.Info("both stores answer")
 			g.ready.Store(true)
 			return nil
 		case errors.Is(err, ledger.ErrSchema), errors.As(err, &owned):
 			return err
-		case ctx.Err() != nil:
-			return nil
 		}
 		log.Error(err, "waiting for the stores", "again in", gateInterval.String())
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(gateInterval):
 		}
 	}
+	return nil
+}
+
+func (g *gate) open(ctx context.Context) error {
+	if err := g.books.Prepare(ctx); err != nil {
+		return err
+	}
+	return g.lane.Prepare(ctx)
 }

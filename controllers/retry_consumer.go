@@ -53,25 +53,20 @@ func (c *RetryConsumer) NeedLeaderElection() bool { return true }
 func (c *RetryConsumer) Start(ctx context.Context) error {
 	pause := shortestPause
 	for ctx.Err() == nil {
-		more, until, err := c.round(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		more, quiet, err := c.round(ctx)
+		if err == nil && !more {
+			err = c.Lane.Wait(ctx, quiet)
+		}
+		if err == nil {
+			pause = shortestPause
+			continue
+		}
+		if ctx.Err() == nil {
 			storeErrors.WithLabelValues("redis").Inc()
 			c.Log.Error(err, "the retry lane doesn't answer", "again in", pause.String())
-			sleep(ctx, pause)
-			pause = min(2*pause, longestPause)
-			continue
 		}
-		pause = shortestPause
-		if more {
-			continue
-		}
-		if err := c.Lane.Wait(ctx, until); err != nil && ctx.Err() == nil {
-			c.Log.Error(err, "waiting for the retry lane")
-			sleep(ctx, shortestPause)
-		}
+		sleep(ctx, pause)
+		pause = min(2*pause, longestPause)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	billingv1 "recoup.dev/recoup/api/v1"
 )
 
@@ -62,12 +64,13 @@ func run(ctx context.Context) (err error) {
 func tell(ctx context.Context, w *world) error {
 	t := newTeller(w)
 	signalled := false
-	for deadline := time.Now().Add(patience); ; time.Sleep(150 * time.Millisecond) {
-		ended := 0
+	ended := 0
+	err := wait.PollUntilContextTimeout(ctx, 150*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		ended = 0
 		for _, s := range stories {
 			bj, rows, err := t.look(ctx, s)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if bj.Status.Phase == s.phase && len(rows) == len(s.rows) {
 				ended++
@@ -76,25 +79,18 @@ func tell(ctx context.Context, w *world) error {
 				signalled = true
 				at := time.Now().UTC().Format(time.RFC3339)
 				if err := w.kubectl(ctx, "-n", namespace, "annotate", "billablejob", s.name, billingv1.AnnotationFailedAt+"=0@"+at); err != nil {
-					return err
+					return false, err
 				}
 			}
 		}
 		quiet, err := w.laneHoldsOnly(ctx, waitingJob)
-		if err != nil {
-			return err
-		}
-		if ended == len(stories) && signalled && quiet {
-			t.say("", "all five stories have come to their ends")
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s only %d of %d stories have come to their ends", patience, ended, len(stories))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+		return ended == len(stories) && signalled && quiet, err
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d stories have come to their ends: %w", ended, len(stories), err)
 	}
+	t.say("", "all five stories have come to their ends")
+	return nil
 }
 
 // running tells that the first attempt started that long ago.

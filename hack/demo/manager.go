@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // startManager runs the real manager binary against the stack and returns when it is ready. The returned function stops it.
@@ -48,19 +50,19 @@ func startManager(ctx context.Context, root, logFile string) (func() error, erro
 			return errors.Join(errors.New("the manager did not stop within 30s"), cmd.Process.Kill())
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		select {
 		case err := <-exited:
-			return nil, fmt.Errorf("the manager ended at its start (see %s): %w", logFile, err)
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), stop())
+			exited <- err
+			return false, fmt.Errorf("it ended at its start: %w", err)
 		default:
+			return ready(ctx, probes), nil
 		}
-		if ready(ctx, probes) {
-			return stop, nil
-		}
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for the manager to be ready (see %s): %w", logFile, err), stop())
 	}
-	return nil, errors.Join(fmt.Errorf("the manager was not ready within 30s (see %s)", logFile), stop())
+	return stop, nil
 }
 
 func ready(ctx context.Context, address string) bool {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,24 +106,23 @@ func (w *world) reset(ctx context.Context) error {
 // dropNamespace deletes the namespace of an earlier run. No manager runs by now, so that the demo takes off the finalizers
 // itself.
 func (w *world) dropNamespace(ctx context.Context) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := w.c.Delete(ctx, ns)
+	err := wait.PollUntilContextTimeout(ctx, 300*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := w.c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 		if apierrors.IsNotFound(err) {
-			break
+			return true, nil
 		}
 		if err != nil && !apierrors.IsConflict(err) {
-			return fmt.Errorf("deleting the namespace %s: %w", namespace, err)
+			return false, err
 		}
 		for _, list := range []client.ObjectList{&billingv1.BillableJobList{}, &batchv1.JobList{}} {
 			if err := w.stripFinalizers(ctx, list); err != nil {
-				return err
+				return false, err
 			}
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the namespace %s of an earlier run doesn't go away", namespace)
-		}
-		time.Sleep(300 * time.Millisecond)
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("deleting the namespace %s of an earlier run: %w", namespace, err)
 	}
 	if err := w.c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return fmt.Errorf("creating the namespace %s: %w", namespace, err)
