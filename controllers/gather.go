@@ -34,9 +34,7 @@ func (p *pass) gather(ctx context.Context) error {
 	if err := p.r.Books.Prepare(ctx); err != nil {
 		return p.mongoAway(err)
 	}
-	if job, ok := p.r.memory.belief(p.bj.UID); ok && p.due == nil && !p.in.Order.Deleting {
-		p.setDoc(&job, false)
-	} else if err := p.readBooks(ctx); err != nil {
+	if err := p.recall(ctx); err != nil {
 		return err
 	}
 	return p.gatherAttempts(ctx)
@@ -68,6 +66,21 @@ func order(bj *billingv1.BillableJob) billing.Order {
 		o.PermanentReasons = r.PermanentReasons
 	}
 	return o
+}
+
+// recall takes the document as it was last seen, or, for a BillableJob that nothing was ever said about, as absent: the
+// guards find out what is wrong with a belief, and what isn't guarded is not done on one. Else it reads the document.
+func (p *pass) recall(ctx context.Context) error {
+	certain := p.due != nil || p.in.Order.Deleting || p.in.Order.Cancel
+	if job, ok := p.r.memory.belief(p.bj.UID); ok && !certain {
+		p.setDoc(&job, false)
+		return nil
+	}
+	if p.bj.Status.Phase == "" && !certain {
+		p.setDoc(nil, false)
+		return nil
+	}
+	return p.readBooks(ctx)
 }
 
 // readBooks reads the job document from the primary.

@@ -21,8 +21,14 @@ import (
 func (p *pass) release(ctx context.Context) error {
 	var errs []error
 	for _, a := range p.in.Attempts {
-		if obj := p.objects[a.Number]; obj != nil && a.Releasable() && p.attemptRecorded(a.Number) {
+		obj := p.objects[a.Number]
+		switch {
+		case obj == nil:
+		case a.Releasable() && p.attemptRecorded(a.Number):
 			errs = append(errs, p.r.untie(ctx, obj, false))
+		case a.Held && p.in.Conflict != nil && p.in.Books == nil:
+			// It was claimed before the books said that the job is somebody else's.
+			errs = append(errs, p.r.untie(ctx, obj, true))
 		}
 	}
 	for _, obj := range p.leftovers {

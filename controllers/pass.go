@@ -83,7 +83,7 @@ func (p *pass) work(ctx context.Context) error {
 	for range maxSteps {
 		p.decision = billing.Decide(&p.in)
 		if p.decision.Verb == billing.Wait {
-			if p.fresh || p.doc == nil || !p.statusWouldChange() {
+			if p.fresh || (p.doc != nil && !p.statusWouldChange()) {
 				return nil
 			}
 			// What would be reported rests on a belief: look before saying it.
@@ -92,7 +92,7 @@ func (p *pass) work(ctx context.Context) error {
 			}
 			continue
 		}
-		if !p.fresh && p.doc != nil && !guarded(p.decision.Verb) {
+		if !p.fresh && !guarded(p.decision.Verb) && !(p.doc == nil && preparing(p.decision.Verb)) {
 			if err := p.readBooks(ctx); err != nil {
 				return err
 			}
@@ -114,6 +114,15 @@ func (p *pass) work(ctx context.Context) error {
 func guarded(v billing.Verb) bool {
 	switch v {
 	case billing.Charge, billing.Deliver, billing.Reclaim, billing.Refund, billing.FailAgain, billing.Redrive:
+		return true
+	}
+	return false
+}
+
+// preparing tells that the step comes before the charge and moves nothing that couldn't be moved back.
+func preparing(v billing.Verb) bool {
+	switch v {
+	case billing.Hold, billing.Claim, billing.Fill, billing.TryOut:
 		return true
 	}
 	return false
