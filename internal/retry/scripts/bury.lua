@@ -1,13 +1,28 @@
--- Moves an entry in hand to the dead letters. If it is no longer in hand, somebody else has done so.
+-- Moves an entry that can't be decoded to the dead letters.
 --
 -- KEYS[1]  dead letters
--- KEYS[2]  leased entries
+-- KEYS[2]  index of the dead letters, a hash from what stands there to its bytes
+-- KEYS[3]  leased entries
 -- ARGV[1]  the entry
--- ARGV[2]  what stands for it among the dead letters
+-- ARGV[2]  its field in the index
+-- ARGV[3]  what stands for it among the dead letters
 --
--- Returns  1 if the entry was moved, 0 if it wasn't in hand
+-- Returns  1 if it was added to the dead letters, 0 if it lay there already
 
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-redis.call('RPUSH', KEYS[1], ARGV[2])
-redis.call('ZREM', KEYS[2], ARGV[1])
-return 1
+local dead, index, leased = KEYS[1], KEYS[2], KEYS[3]
+
+-- This removes nothing. But a script that has written may go on writing on a server that is full, where an entry that
+-- can't be set aside would come back for ever.
+redis.call('ZREMRANGEBYRANK', leased, 1, 0)
+
+-- A list as long as its index holds all that the index names, unless a person edited it in a way that hides it.
+local there = redis.call('HGET', index, ARGV[2])
+if there and redis.call('LLEN', dead) ~= redis.call('HLEN', index) then
+  there = redis.call('LPOS', dead, there)
+end
+if not there then
+  redis.call('RPUSH', dead, ARGV[3])
+  redis.call('HSET', index, ARGV[2], ARGV[3])
+end
+redis.call('ZREM', leased, ARGV[1])
+return there and 0 or 1

@@ -1,82 +1,128 @@
--- Takes what is due. One call looks at no more than ARGV[2] entries of each part, so that its cost has a bound.
+-- Takes what is due and leases it to the caller; parks what is new and isn't due.
 --
 -- KEYS[1]  the list that producers append to
--- KEYS[2]  parked entries, a sorted set by due time in milliseconds
--- KEYS[3]  leased entries, a sorted set by the end of the lease in milliseconds
--- ARGV[1]  length of a lease in milliseconds
--- ARGV[2]  limit
+-- KEYS[2]  parked entries, by due time in milliseconds
+-- KEYS[3]  leased entries, by the end of the lease in milliseconds
+-- ARGV[1]  how many entries to take at most
+-- ARGV[2]  length of a lease, in milliseconds
 -- ARGV[3]  payload version that the caller reads
--- ARGV[4]  largest size of an entry in bytes
+-- ARGV[4]  largest entry that is read, in bytes
+-- ARGV[5]  how many new entries to sort at most
+-- ARGV[6]  how many bytes of entries to read or to take before it stops
 --
--- Returns  {due entries, unreadable entries, due time of the next parked entry or "", 1 if there may be more else 0}
+-- Returns  {"1" if there is more to take at once, else "0"; when something will be due next, or "";
+--           and for each entry taken: the entry, and "1" if its due time could be read, else "0"}
+
+local list, parked, leased = KEYS[1], KEYS[2], KEYS[3]
+local limit, lease, version, largest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local scan, budget = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+-- How many new entries are read at a time.
+local CHUNK = 64
 
 local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local lease, limit, version, largest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local ends = now + lease
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local function ms(n) return string.format('%.0f', n) end
+local lease_end = ms(now + lease)
 
--- dueTime reads "2026-01-02T15:04:05.678Z" as milliseconds since 1970, rounded up; nil if it can't.
-local function dueTime(text)
-  if type(text) ~= 'string' then return nil end
-  local y, mo, d, h, mi, s, rest = string.match(text, '^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)(.*)Z$')
-  if not y then return nil end
-  y, mo, d, h, mi, s = tonumber(y), tonumber(mo), tonumber(d), tonumber(h), tonumber(mi), tonumber(s)
-  if mo < 1 or mo > 12 or d < 1 or d > 31 or h > 23 or mi > 59 or s > 60 then return nil end
-  local fraction = 0
-  if rest ~= '' then
-    local digits = string.match(rest, '^%.(%d+)$')
-    if not digits then return nil end
-    fraction = math.ceil(tonumber('0.' .. digits) * 1000)
+-- This removes nothing. But a script that has written may go on writing on a server that is full, and so entries can be
+-- taken from one: they only move.
+redis.call('ZREMRANGEBYRANK', leased, 1, 0)
+
+local DAYS = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+local function days_of(year, month)
+  if month == 2 and year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0) then return 29 end
+  return DAYS[month]
+end
+
+-- An RFC 3339 time in UTC as milliseconds since 1970, rounded up; nil for any other text.
+local function moment(text)
+  local year, month, day, hour, minute, second, fraction =
+    string.match(text, '^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d)(%.?%d*)Z$')
+  if not year or fraction == '.' or #fraction > 10 then return nil end
+  -- Digits that no dot leads would be a longer number of seconds.
+  if fraction ~= '' and string.sub(fraction, 1, 1) ~= '.' then return nil end
+  year, month, day = tonumber(year), tonumber(month), tonumber(day)
+  hour, minute, second = tonumber(hour), tonumber(minute), tonumber(second)
+  if month < 1 or month > 12 or day < 1 or day > days_of(year, month) then return nil end
+  if hour > 23 or minute > 59 or second > 59 then return nil end
+  -- Years that begin in March have their leap day at the end.
+  local y, m = year, month - 3
+  if m < 0 then y, m = y - 1, m + 12 end
+  local days = y * 365 + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400)
+    + math.floor((153 * m + 2) / 5) + day - 1 - 719468
+  local part = 0
+  if fraction ~= '' then
+    local nanos = tonumber(string.sub(string.sub(fraction, 2) .. '00000000', 1, 9))
+    part = math.ceil(nanos / 1000000)
   end
-  -- Days since 1970 in the proleptic Gregorian calendar, counting years from March.
-  if mo <= 2 then y, mo = y - 1, mo + 12 end
-  local days = 365 * y + math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400)
-    + math.floor((153 * (mo - 3) + 2) / 5) + d - 1 - 719468
-  return ((days * 24 + h) * 60 + mi) * 60000 + s * 1000 + fraction
+  return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + part
 end
 
-local due, unreadable = {}, {}
+-- When an entry is due; nil if that can't be read.
+local function due_at(raw)
+  if #raw > largest then return nil end
+  local ok, entry = pcall(cjson.decode, raw)
+  if not ok or type(entry) ~= 'table' or entry.version ~= version or type(entry.not_before) ~= 'string' then return nil end
+  return moment(entry.not_before)
+end
 
--- Leases that have ended: their holder is gone.
-local ended = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, limit)
+local out, taken, bytes = {'0', ''}, 0, 0
+local function full() return taken >= limit or bytes >= budget end
+local function hand_out(raw, readable)
+  out[#out + 1] = raw
+  out[#out + 1] = readable and '1' or '0'
+  taken, bytes = taken + 1, bytes + #raw
+end
 
--- New entries. What isn't due is parked without ever being under a lease.
-local fresh = redis.call('LRANGE', KEYS[1], 0, limit - 1)
-for _, raw in ipairs(fresh) do
-  local ok, entry = false, nil
-  if #raw <= largest then ok, entry = pcall(cjson.decode, raw) end
-  local at = nil
-  if ok and type(entry) == 'table' and entry['version'] == version then at = dueTime(entry['not_before']) end
-  if at == nil then
-    redis.call('ZADD', KEYS[3], ends, raw)
-    unreadable[#unreadable + 1] = raw
-  else
-    redis.call('ZADD', KEYS[2], at, raw)
+-- A lease that ends later than any does from now was made before the clock went back, or damaged.
+for _, raw in ipairs(redis.call('ZRANGEBYSCORE', leased, '(' .. lease_end, '+inf', 'LIMIT', 0, limit)) do
+  redis.call('ZADD', leased, lease_end, raw)
+end
+
+-- Leases that have ended: whoever held the entry is gone.
+for _, raw in ipairs(redis.call('ZRANGEBYSCORE', leased, '-inf', ms(now), 'LIMIT', 0, limit)) do
+  if full() then break end
+  redis.call('ZADD', leased, lease_end, raw)
+  hand_out(raw, due_at(raw))
+end
+
+-- Parked entries whose time has come. One that is in hand as well is the same entry, pushed again.
+if not full() then
+  for _, raw in ipairs(redis.call('ZRANGEBYSCORE', parked, '-inf', ms(now), 'LIMIT', 0, limit - taken)) do
+    if full() then break end
+    local added = redis.call('ZADD', leased, 'NX', lease_end, raw)
+    redis.call('ZREM', parked, raw)
+    if added == 1 then hand_out(raw, due_at(raw)) end
   end
 end
-if #fresh > 0 then redis.call('LTRIM', KEYS[1], #fresh, -1) end
 
-for _, raw in ipairs(ended) do
-  local ok, entry = false, nil
-  if #raw <= largest then ok, entry = pcall(cjson.decode, raw) end
-  redis.call('ZADD', KEYS[3], ends, raw)
-  if ok and type(entry) == 'table' and entry['version'] == version and dueTime(entry['not_before']) then
-    due[#due + 1] = raw
-  else
-    unreadable[#unreadable + 1] = raw
+-- New entries. What isn't due, or has no room in this pass, is parked and never leased. What can't be read is due.
+local seen, read, done = 0, 0, false
+while not done and seen < scan do
+  local chunk = redis.call('LRANGE', list, 0, math.min(CHUNK, scan - seen) - 1)
+  local sorted = 0
+  for _, raw in ipairs(chunk) do
+    if read >= budget then break end
+    local due = due_at(raw)
+    if (due == nil or due <= now) and not full() then
+      if redis.call('ZADD', leased, 'NX', lease_end, raw) == 1 then hand_out(raw, due) end
+      redis.call('ZREM', parked, raw)
+    else
+      -- The earlier time holds: a push repairs a due time that somebody damaged.
+      redis.call('ZADD', parked, 'LT', ms(due or now), raw)
+    end
+    sorted, read = sorted + 1, read + #raw
   end
+  if sorted > 0 then redis.call('LTRIM', list, sorted, -1) end
+  seen = seen + sorted
+  done = sorted < CHUNK
 end
 
--- Parked entries whose time has come.
-local ripe = {}
-if limit > #due then ripe = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, limit - #due) end
-for _, raw in ipairs(ripe) do
-  redis.call('ZADD', KEYS[3], ends, raw)
-  redis.call('ZREM', KEYS[2], raw)
-  due[#due + 1] = raw
-end
-
-local nextDue = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-local more = 0
-if #fresh == limit or #due >= limit or (nextDue[2] and tonumber(nextDue[2]) <= now) then more = 1 end
-return {due, unreadable, nextDue[2] or '', more}
+local next_parked = redis.call('ZRANGE', parked, 0, 0, 'WITHSCORES')[2]
+local next_leased = redis.call('ZRANGE', leased, 0, 0, 'WITHSCORES')[2]
+local next_due = next_parked or next_leased
+if next_parked and next_leased and tonumber(next_leased) < tonumber(next_parked) then next_due = next_leased end
+if redis.call('LLEN', list) > 0 or (next_due and tonumber(next_due) <= now) then out[1] = '1' end
+out[2] = next_due or ''
+return out
