@@ -134,6 +134,8 @@ type lane struct {
 	t   testing.TB
 	cfg Config
 	rdb *redis.Client
+	// anHourHence is what fill makes its entries of.
+	anHourHence Entry
 }
 
 // newLane opens and prepares a lane on the shared server. Its keys are removed
