@@ -11,9 +11,9 @@ import (
 // asked or its answer was lost: call again.
 var (
 	// ErrFull: the server has no memory left and took nothing new.
-	ErrFull = errors.New("Redis is full and takes nothing new; raise its maxmemory or remove data")
+	ErrFull = errors.New("the server is full and takes nothing new; raise its maxmemory or remove data")
 	// ErrReadOnly: the server is a replica and took nothing.
-	ErrReadOnly = errors.New("this Redis is a read-only replica; let REDIS_URL lead to the primary")
+	ErrReadOnly = errors.New("the server is a read-only replica; let REDIS_URL lead to the primary")
 	// ErrOwned: the lane belongs to another cluster. Permanent. See OwnedError.
 	ErrOwned = errors.New("the retry lane belongs to another cluster")
 )
@@ -26,10 +26,10 @@ var refusals = []struct {
 }{
 	{"OOM command not allowed", ErrFull},
 	{"READONLY ", ErrReadOnly},
-	{"MISCONF ", errors.New("Redis can't save to its disk and takes no writes until it can")},
-	{"LOADING ", errors.New("Redis is still loading its data")},
-	{"NOAUTH ", errors.New("Redis wants a password; put it into REDIS_URL")},
-	{"WRONGPASS ", errors.New("Redis refuses the user or password of REDIS_URL")},
+	{"MISCONF ", errors.New("the server can't save to its disk and takes no writes until it can")},
+	{"LOADING ", errors.New("the server is still loading its data")},
+	{"NOAUTH ", errors.New("the server wants a password; put it into REDIS_URL")},
+	{"WRONGPASS ", errors.New("the server refuses the user or password of REDIS_URL")},
 	{"NOPERM ", errors.New("the Redis user of REDIS_URL may not do that; allow it the commands and the keys of the lane")},
 	{"WRONGTYPE ", errors.New("something else is kept under a name of the lane; set --retry-key and --dead-letter-key to names that nobody else uses")},
 }

@@ -23,8 +23,7 @@ func TestTheEntryOfADeadConsumerComesBack(t *testing.T) {
 	batch := dying.take(1)
 	l.g.Expect(names(batch.Due)).To(Equal([]string{"j"}))
 	l.g.Expect(batch.NextDue).To(BeTemporally("~", taken.Add(shortLease), 100*time.Millisecond))
-	l.g.Expect(dying.Lane.Close()).To(Succeed())
-	dying.Lane.rdb, dying.Lane.peeker.rdb = redis.NewClient(&redis.Options{}), redis.NewClient(&redis.Options{})
+	l.g.Expect(dying.Close()).To(Succeed())
 
 	l.g.Expect(l.take(1).Due).To(BeEmpty())
 	l.g.Eventually(func() []string { return names(l.take(1).Due) }, 5*time.Second, time.Millisecond).Should(Equal([]string{"j"}))

@@ -46,10 +46,10 @@ func (l *Lane) inspect(ctx context.Context) error {
 		return err
 	}
 	if err := about.tooOld(); err != nil {
-		return fmt.Errorf("Redis at %s: %w", l.where, err)
+		return fmt.Errorf("the Redis server at %s can't carry the lane: %w", l.where, err)
 	}
 	if _, cluster := l.rdb.(*redis.ClusterClient); !cluster && about["redis_mode"] == "cluster" {
-		return fmt.Errorf("Redis at %s is a node of a Redis Cluster; give REDIS_URL the scheme redis+cluster:// or rediss+cluster://", l.where)
+		return fmt.Errorf("the Redis server at %s is a node of a Redis Cluster; give REDIS_URL the scheme redis+cluster:// or rediss+cluster://", l.where)
 	}
 	return nil
 }

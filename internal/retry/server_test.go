@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,8 +41,7 @@ type server struct {
 // ownServer starts a Redis that keeps nothing and that nobody else uses.
 func ownServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	// Not t.TempDir: the path of a socket has a length limit.
-	dir, err := os.MkdirTemp("", "retry")
+	dir, err := os.MkdirTemp("", "retry") //nolint:usetesting // the path of a socket has a length limit
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,8 @@ func openLane(t testing.TB, cfg Config) *lane {
 		// A test may have left its own server dead, with nothing to remove.
 		_ = l.rdb.Del(ctx, l.keys.waiting, l.keys.parked, l.keys.leased, l.keys.owner, l.keys.deadOwner, l.keys.dead, l.keys.deadIndex).Err()
 		_ = l.rdb.Close()
-		if err := l.Close(); err != nil {
+		// A test may have closed it already.
+		if err := l.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -186,7 +187,7 @@ func (l *lane) twin() *lane {
 	l.t.Helper()
 	twin := openLane(l.t, l.cfg)
 	l.g.Expect(twin.Prepare(l.t.Context())).To(Succeed())
-	twin.Lane.lease = l.Lane.lease
+	twin.lease = l.lease
 	return twin
 }
 
