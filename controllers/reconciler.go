@@ -29,6 +29,8 @@ const (
 	// obstacleRecheck is how often something that a watch doesn't show, such as a missing workload or a quota, is
 	// looked at again.
 	obstacleRecheck = 10 * time.Second
+	// conflictRecheck is how soon a pass is made again whose write met a newer resource version.
+	conflictRecheck = 200 * time.Millisecond
 )
 
 // BillableJobReconciler keeps BillableJobs, their workloads, the books and the retry lane in step.
@@ -88,6 +90,11 @@ func (r *BillableJobReconciler) SetupWithManager(ctx context.Context, mgr ctrl.M
 // Reconcile brings one BillableJob a pass further.
 func (r *BillableJobReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	p, err := r.run(ctx, req.NamespacedName, nil)
+	if apierrors.IsConflict(err) {
+		// Somebody else wrote first, or the cache is a moment behind: nothing is wrong, and another look settles it.
+		p.log.V(1).Info("looking again", "reason", err.Error())
+		return ctrl.Result{RequeueAfter: conflictRecheck}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"recoup.dev/recoup/internal/ledger"
@@ -114,6 +115,9 @@ func (c *RetryConsumer) handle(ctx context.Context, d retry.Delivery) {
 	defer cancel()
 	var laneErr error
 	switch {
+	case apierrors.IsConflict(err):
+		result.word = "postponed"
+		laneErr = c.Lane.Release(tell, d, c.Lane.Now().Add(conflictRecheck))
 	case err != nil:
 		log.Error(err, "a due retry could not be started", "again in", obstacleRecheck.String())
 		laneErr = c.Lane.Release(tell, d, c.Lane.Now().Add(obstacleRecheck))
