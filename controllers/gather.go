@@ -197,6 +197,8 @@ func (p *pass) gatherAttempts(ctx context.Context) error {
 func (p *pass) place(obj *unstructured.Unstructured) {
 	n, ok := p.attemptOf(obj)
 	switch {
+	case ok && p.replaced(n, obj):
+		p.leftovers = append(p.leftovers, obj)
 	case ok:
 		p.objects[n] = obj
 	case p.isReferenced(obj):
@@ -217,6 +219,13 @@ func (p *pass) attemptOf(obj *unstructured.Unstructured) (int, bool) {
 	}
 	n, err := strconv.Atoi(obj.GetLabels()[billingv1.LabelAttempt])
 	return n, err == nil && n >= 0
+}
+
+// replaced tells that attempt n was another object, although this one carries its marks: somebody created it anew from an
+// export that holds them.
+func (p *pass) replaced(n int, obj client.Object) bool {
+	record := p.record(n)
+	return record != nil && record.Workload != nil && record.Workload.UID != obj.GetUID()
 }
 
 func (p *pass) isReferenced(obj *unstructured.Unstructured) bool {
@@ -280,8 +289,8 @@ func (p *pass) gatherReferenced(ctx context.Context, record *billingv1.AttemptSt
 		return nil
 	}
 	if _, known := workload.Lookup(ref.APIVersion, ref.Kind); !known {
-		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateInvalid, Permanent: true, Message: fmt.Sprintf(
-			"spec.workloadRef names a %s %s, which Recoup can't bill; use batch/v1 Job", ref.APIVersion, ref.Kind)}
+		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateRefused, Permanent: true, Message: fmt.Sprintf(
+			"spec.workloadRef names %s %s, a kind that Recoup can't bill; use batch/v1 Job", ref.APIVersion, ref.Kind)}
 		return nil
 	}
 	obj, err := p.readLive(ctx, schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), ref.Name)

@@ -73,7 +73,7 @@ func runWithAPIServer(m *testing.M) int {
 type bench struct {
 	t     *testing.T
 	ctx   context.Context
-	c     client.Client // to the API server itself, neither counted nor faulty
+	c     client.WithWatch // to the API server itself, neither counted nor faulty
 	ns    string
 	r     *BillableJobReconciler
 	books *ledger.Store
@@ -87,11 +87,12 @@ type bench struct {
 
 // counters count what left the process.
 type counters struct {
-	mongo, redis, apiWrites, statusPatches atomic.Int64
+	mongo, mongoWrites, redis, apiWrites, statusPatches atomic.Int64
 }
 
 func (c *counters) reset() {
 	c.mongo.Store(0)
+	c.mongoWrites.Store(0)
 	c.redis.Store(0)
 	c.apiWrites.Store(0)
 	c.statusPatches.Store(0)
@@ -144,6 +145,10 @@ func newBench(t *testing.T) *bench {
 		MonitorCommand: &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 			if e.CommandName != "endSessions" {
 				b.count.mongo.Add(1)
+			}
+			switch e.CommandName {
+			case "insert", "update", "delete", "findAndModify":
+				b.count.mongoWrites.Add(1)
 			}
 		}},
 	})

@@ -29,12 +29,19 @@ func (p *pass) release(ctx context.Context) error {
 		case a.Held && p.in.Conflict != nil && p.in.Books == nil:
 			// It was claimed before the books said that the job is somebody else's.
 			errs = append(errs, p.r.untie(ctx, obj, true))
+		case a.Held && a.Gone && p.neverCharged():
+			errs = append(errs, p.r.untie(ctx, obj, true))
 		}
 	}
 	for _, obj := range p.leftovers {
-		errs = append(errs, p.r.untie(ctx, obj, false))
+		errs = append(errs, p.r.untie(ctx, obj, true))
 	}
 	return errors.Join(errs...)
+}
+
+// neverCharged tells that nothing is booked, and that waiting won't change it, so that no outcome matters.
+func (p *pass) neverCharged() bool {
+	return p.doc == nil && p.fresh && p.in.Obstacle != nil && p.in.Obstacle.Permanent
 }
 
 // attemptRecorded tells that the status, as it was written, holds the attempt's outcome, or has dropped the attempt as one
@@ -75,7 +82,7 @@ func (p *pass) finish(ctx context.Context) error {
 		}
 	}
 	for _, obj := range p.leftovers {
-		if err := p.r.untie(ctx, obj, false); err != nil {
+		if err := p.r.untie(ctx, obj, true); err != nil {
 			return err
 		}
 	}

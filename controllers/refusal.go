@@ -24,7 +24,7 @@ func refusal(err error) *billing.Obstacle {
 		return blocked(billingv1.ReasonNamespaceTerminating)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
 		apierrors.IsUnsupportedMediaType(err):
-		return &billing.Obstacle{Reason: billingv1.ReasonTemplateRefused, Message: bound(err.Error()), Permanent: true}
+		return &billing.Obstacle{Reason: billingv1.ReasonTemplateInvalid, Message: bound(err.Error()), Permanent: true}
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return blocked(billingv1.ReasonQuotaExceeded)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

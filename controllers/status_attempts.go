@@ -44,8 +44,12 @@ func (p *pass) projectAttempts() []billingv1.AttemptStatus {
 }
 
 // projectOutcome says how an attempt ended. An attempt that was given up on has failed, even while it still runs; when it
-// succeeds after all, that is its outcome.
+// succeeds after all, that is its outcome. An end that the books don't have so far is not said: a workload whose outcome is
+// recorded is let go of, and nothing would tell the end again.
 func (p *pass) projectOutcome(s *billingv1.AttemptStatus, a billing.Attempt) {
+	if !p.booked(a) {
+		return
+	}
 	outcome, reason := s.Outcome, s.Reason
 	b := p.in.Books
 	switch {
@@ -67,10 +71,27 @@ func (p *pass) projectOutcome(s *billingv1.AttemptStatus, a billing.Attempt) {
 	}
 	if outcome != s.Outcome && s.FinishedAt == nil {
 		at := p.now
-		if obj := p.objects[a.Number]; obj != nil && a.Phase.Ended() && !a.FinishedAt.IsZero() && a.FinishedAt.Before(at) {
+		if a.Exists && a.Phase.Ended() && !a.FinishedAt.IsZero() && a.FinishedAt.Before(at) {
 			at = a.FinishedAt
+		}
+		if at.Before(a.Clock.StartedAt) {
+			at = a.Clock.StartedAt // two machines' clocks disagree
 		}
 		s.FinishedAt = microTime(at)
 	}
 	s.Outcome, s.Reason = outcome, cut(reason, 256)
+}
+
+// booked tells that the books hold what follows from the attempt's end, or that nothing follows from it.
+func (p *pass) booked(a billing.Attempt) bool {
+	b, o := p.in.Books, p.in.Order
+	switch {
+	case b.Delivered:
+		return true
+	case a.Phase == billing.Succeeded:
+		return false
+	case a.Number < b.Attempt, b.DeadLettered, b.Withdrawn() && b.Mine, o.Cancel, o.Deleting:
+		return true
+	}
+	return o.Keep && !b.Refunded && a.Phase != billing.Failed && (a.Vanished || a.Deleting)
 }

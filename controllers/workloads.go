@@ -68,7 +68,7 @@ func (p *pass) fill(ctx context.Context) error {
 	}
 	raw, err := workload.FromObject(obj)
 	if err != nil {
-		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateInvalid, Message: bound(err.Error()), Permanent: true}
+		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateRefused, Message: bound(err.Error()), Permanent: true}
 		return nil
 	}
 	base := p.bj.DeepCopy()
@@ -160,7 +160,7 @@ func (p *pass) mustBeCurrent(ctx context.Context) error {
 func (p *pass) render(n int) *unstructured.Unstructured {
 	obj, _, err := workload.Parse(p.bj.Spec.Template.Raw, p.bj.Namespace)
 	if err != nil {
-		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateInvalid, Message: bound(err.Error()), Permanent: true}
+		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonTemplateRefused, Message: bound(err.Error()), Permanent: true}
 		return nil
 	}
 	obj.SetName(attemptName(&p.bj, n))
