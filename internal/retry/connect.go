@@ -28,7 +28,7 @@ func readAddress(raw string, timeout time.Duration) (address, error) {
 		return address{}, errors.New("no Redis URL; give one such as redis://host:6379/0")
 	}
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || spilt(u) {
 		// The parser's message quotes the URL, which can hold a password.
 		return address{}, errors.New("the Redis URL can't be read; it should look like redis://user:password@host:6379/0, with special characters in the password percent-encoded")
 	}
@@ -52,6 +52,16 @@ func readAddress(raw string, timeout time.Duration) (address, error) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = timeout, timeout, timeout
 	o.MaintNotificationsConfig = quiet()
 	return address{one: o, where: fmt.Sprintf("%s/%d", o.Addr, o.DB)}, nil
+}
+
+// spilt tells that a password can have spilt over into parts of the URL that messages
+// quote: a character such as / or # in it ends the part that holds it.
+func spilt(u *url.URL) bool {
+	if strings.HasPrefix(u.Scheme, "unix") {
+		return false
+	}
+	query, err := url.QueryUnescape(u.RawQuery)
+	return err != nil || strings.Contains(u.Path+query+u.Fragment, "@")
 }
 
 // quiet switches off notices that only one vendor's servers send.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// DeadLetter puts a job on the list for people, once: what stands there already
-// changes nothing, another dead letter of the same job is replaced in its place,
-// and one that a person took off comes again. A list as long as its index is not
-// walked; only one that a person edited is.
+// DeadLetter puts a job on the list for people, once: what was put there already
+// changes nothing, also where a person took it off since, and another dead letter
+// of the same job replaces it in its place. Where the list is empty, all jobs come
+// again: a person deleted it, or the server lost it.
 func (l *Lane) DeadLetter(ctx context.Context, e DeadEntry) error {
 	raw, err := e.Encode()
 	if err != nil {

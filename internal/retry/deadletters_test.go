@@ -51,7 +51,7 @@ func TestAJobHasOneDeadLetter(t *testing.T) {
 	l.g.Expect(l.dead()).To(Equal([]string{"a 3", "c 2", "b 5"}))
 }
 
-// People edit the list; what is still dead comes back, once.
+// People edit the list. What they take off stays off until the job dies again; a list that is gone comes back whole.
 func TestDeadLettersAreRebuilt(t *testing.T) {
 	t.Parallel()
 	l := newLane(t)
@@ -69,17 +69,19 @@ func TestDeadLettersAreRebuilt(t *testing.T) {
 	l.g.Expect(l.rdb.LRem(t.Context(), l.keys.dead, 1, letters[1]).Err()).To(Succeed())
 	l.die(all...)
 	l.die(all...)
-	l.g.Expect(l.dead()).To(Equal([]string{"a 3", "c 2", "b 1"}))
+	l.g.Expect(l.dead()).To(Equal([]string{"a 3", "c 2"}))
+	l.die(aDeadEntry("b", 2))
+	l.g.Expect(l.dead()).To(Equal([]string{"a 3", "c 2", "b 2"}))
 
 	// One letter, of a job that died again since.
 	l.g.Expect(l.rdb.LRem(t.Context(), l.keys.dead, 1, letters[0]).Err()).To(Succeed())
 	l.die(aDeadEntry("a", 7))
-	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "b 1", "a 7"}))
+	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "b 2", "a 7"}))
 
 	// The index.
 	l.g.Expect(l.rdb.Del(t.Context(), l.keys.deadIndex).Err()).To(Succeed())
-	l.die(aDeadEntry("a", 7), all[1], all[2])
-	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "b 1", "a 7"}))
+	l.die(aDeadEntry("a", 7), aDeadEntry("b", 2), all[2])
+	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "b 2", "a 7"}))
 	l.g.Expect(l.RemoveDeadLetter(t.Context(), "c1/team-a/b")).To(Succeed())
 	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "a 7"}))
 
@@ -87,6 +89,19 @@ func TestDeadLettersAreRebuilt(t *testing.T) {
 	l.g.Expect(l.rdb.RPush(t.Context(), l.keys.dead, `{"name":"note"}`).Err()).To(Succeed())
 	l.die(all[1], aDeadEntry("a", 7))
 	l.g.Expect(l.dead()).To(Equal([]string{"c 2", "a 7", "note 0", "b 1"}))
+
+	// One letter taken off and a note put in: the list is as long as its index, and new letters still come once.
+	l.g.Expect(l.rdb.LPop(t.Context(), l.keys.dead).Err()).To(Succeed())
+	l.die(all[2], aDeadEntry("d", 1), aDeadEntry("d", 1))
+	l.g.Expect(l.dead()).To(Equal([]string{"a 7", "note 0", "b 1", "d 1"}))
+
+	// Poison on a list that was deleted hides no lost letter.
+	l.g.Expect(l.rdb.Del(t.Context(), l.keys.dead).Err()).To(Succeed())
+	l.pushRaw("hello")
+	poisoned := l.take(1).Poison[0]
+	l.g.Expect(l.Bury(t.Context(), poisoned, poisoned.Err)).To(Succeed())
+	l.die(all...)
+	l.g.Expect(l.dead()).To(Equal([]string{" 0", "a 3", "b 1", "c 2"}))
 }
 
 // Nothing trims the list.

@@ -27,6 +27,8 @@ var poison = map[string]string{
 	spoilt(`2026-03-01T08:00:00.005Z`, `2099-01-01T00:00:00.Z`):     "not_before",
 	spoilt(`2026-03-01T08:00:00.005Z`, `tomorrow`):                  "not_before",
 	spoilt(`"2026-03-01T08:00:00.005Z"`, `1772352000`):              "not_before",
+	// It decodes, but a second field by the same name hides the time by which it was sorted.
+	spoilt(`"reason"`, `"Not_Before":"2099-01-01T00:00:00Z","reason"`): "was read as another time where it was sorted",
 	// It decodes, but its due time is not where the script looks for it.
 	spoilt(`"not_before":"2026-03-01T08`, `"NOT_BEFORE":"2099-03-01T08`): "can't be read where it was sorted",
 	// It decodes, but the script's reader refuses half of a surrogate pair.
@@ -106,6 +108,11 @@ func TestPoisonIsBuriedOnce(t *testing.T) {
 	l.g.Expect(l.rdb.LPop(t.Context(), l.keys.dead).Err()).To(Succeed())
 	l.g.Expect(l.Bury(t.Context(), d, d.Err)).To(Succeed())
 	l.g.Expect(l.depth()).To(Equal([4]int64{0, 0, 0, 1}))
+
+	// Also where a note in its place hides that it is gone: its bytes would be nowhere.
+	l.g.Expect(l.rdb.LSet(t.Context(), l.keys.dead, 0, "a note").Err()).To(Succeed())
+	l.g.Expect(l.Bury(t.Context(), d, d.Err)).To(Succeed())
+	l.g.Expect(l.depth()).To(Equal([4]int64{0, 0, 0, 2}))
 }
 
 // A consumer that dies before it buried one, and poison without room in a pass.

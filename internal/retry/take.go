@@ -83,7 +83,7 @@ func readBatch(reply []string) (Batch, error) {
 		return Batch{}, err
 	}
 	for i := head; i < len(reply); i += 2 {
-		d := newDelivery([]byte(reply[i]), reply[i+1] == "1")
+		d := newDelivery([]byte(reply[i]), reply[i+1])
 		if d.Err != nil {
 			batch.Poison = append(batch.Poison, d)
 		} else {
@@ -93,17 +93,25 @@ func readBatch(reply []string) (Batch, error) {
 	return batch, nil
 }
 
-// errDue is for an entry whose due time the script can't read although it decodes:
-// it would have been handed out too early.
-var errDue = fmt.Errorf("%w: its not_before or its version can't be read where it was sorted by due time", ErrUndecodable)
+// What is wrong with an entry that decodes, while the script reads no due time in it
+// or another one, such as that of a second field by the name: it can have been handed
+// out too early.
+var (
+	errNoDue    = fmt.Errorf("%w: its not_before or its version can't be read where it was sorted by due time", ErrUndecodable)
+	errOtherDue = fmt.Errorf("%w: its not_before was read as another time where it was sorted by due time", ErrUndecodable)
+)
 
-// newDelivery decodes an entry that the script handed out. readable tells that the
-// script could read its due time.
-func newDelivery(raw []byte, readable bool) Delivery {
+// newDelivery decodes an entry that the script handed out. due is the due time that
+// the script read, as a score; "" if it could read none.
+func newDelivery(raw []byte, due string) Delivery {
 	d := Delivery{Raw: raw}
 	d.Entry, d.Err = Decode(raw)
-	if d.Err == nil && !readable {
-		d.Entry, d.Err = Entry{}, errDue
+	switch {
+	case d.Err != nil:
+	case due == "":
+		d.Entry, d.Err = Entry{}, errNoDue
+	case due != score(d.Entry.NotBefore):
+		d.Entry, d.Err = Entry{}, errOtherDue
 	}
 	return d
 }

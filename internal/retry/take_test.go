@@ -136,6 +136,18 @@ func TestTheSameBytesWaitOnce(t *testing.T) {
 	l.g.Expect(names(l.take(10).Due)).To(Equal([]string{"now"}))
 }
 
+// Also where there is no room for what is pushed.
+func TestWhatIsInHandIsNotParked(t *testing.T) {
+	t.Parallel()
+	l := newLane(t)
+	a, b := l.entry("a", -time.Second), l.entry("b", -time.Second)
+	l.push(a)
+	l.g.Expect(names(l.take(1).Due)).To(Equal([]string{"a"}))
+	l.push(b, a)
+	l.g.Expect(names(l.take(1).Due)).To(Equal([]string{"b"}))
+	l.g.Expect(l.depth()).To(Equal([4]int64{0, 0, 2, 0}))
+}
+
 // An entry that was put off and is pushed again comes at the earlier time, once.
 func TestAPushRepairsADueTime(t *testing.T) {
 	t.Parallel()

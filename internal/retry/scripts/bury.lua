@@ -15,11 +15,12 @@ local dead, index, leased = KEYS[1], KEYS[2], KEYS[3]
 -- can't be set aside would come back for ever.
 redis.call('ZREMRANGEBYRANK', leased, 1, 0)
 
--- A list as long as its index holds all that the index names, unless a person edited it in a way that hides it.
+-- An index without a list is what a person leaves who deletes the list.
+if redis.call('LLEN', dead) == 0 then redis.call('UNLINK', index) end
+
+-- These bytes exist nowhere else once they are buried. So the index is not enough: they are looked for, the latest first.
 local there = redis.call('HGET', index, ARGV[2])
-if there and redis.call('LLEN', dead) ~= redis.call('HLEN', index) then
-  there = redis.call('LPOS', dead, there)
-end
+if there then there = redis.call('LPOS', dead, there, 'RANK', -1) end
 if not there then
   redis.call('RPUSH', dead, ARGV[3])
   redis.call('HSET', index, ARGV[2], ARGV[3])

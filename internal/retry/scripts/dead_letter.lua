@@ -9,13 +9,16 @@
 
 local dead, index, job, letter = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
--- A list as long as its index holds all that the index names and nothing else, unless a person edited it in a way that
--- hides it. Only a list that a person edited is walked.
-local edited = redis.call('LLEN', dead) ~= redis.call('HLEN', index)
-local old = redis.call('HGET', index, job)
+-- An index without a list is what a person leaves who deletes the list. All jobs come again then. Without one there is no
+-- write here: the first write of a script decides whether a full server refuses it, and new letters are to be refused.
+local length = redis.call('LLEN', dead)
+if length == 0 and redis.call('EXISTS', index) == 1 then redis.call('UNLINK', index) end
 
-if old == letter and not edited then return 0 end
-if old and old ~= letter then
+-- What the index names and the list doesn't hold, a person took off. It stays off.
+local old = redis.call('HGET', index, job)
+if old == letter then return 0 end
+
+if old then
   local at = redis.call('LPOS', dead, old)
   if at then
     redis.call('LSET', dead, at, letter)
@@ -23,7 +26,9 @@ if old and old ~= letter then
     return 1
   end
 end
-local there = edited and redis.call('LPOS', dead, letter)
+
+-- A list that is longer than its index holds what the index doesn't name. Only then is a new letter looked for.
+local there = length > redis.call('HLEN', index) and redis.call('LPOS', dead, letter)
 if not there then redis.call('RPUSH', dead, letter) end
-if old ~= letter then redis.call('HSET', index, job, letter) end
+redis.call('HSET', index, job, letter)
 return there and 0 or 1

@@ -11,7 +11,7 @@
 -- ARGV[6]  how many bytes of entries to read or to take before it stops
 --
 -- Returns  {"1" if there is more to take at once, else "0"; when something will be due next, or "";
---           and for each entry taken: the entry, and "1" if its due time could be read, else "0"}
+--           and for each entry taken: the entry, and its due time as it was read, or ""}
 
 local list, parked, leased = KEYS[1], KEYS[2], KEYS[3]
 local limit, lease, version, largest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -69,9 +69,9 @@ end
 
 local out, taken, bytes = {'0', ''}, 0, 0
 local function full() return taken >= limit or bytes >= budget end
-local function hand_out(raw, readable)
+local function hand_out(raw, due)
   out[#out + 1] = raw
-  out[#out + 1] = readable and '1' or '0'
+  out[#out + 1] = due and ms(due) or ''
   taken, bytes = taken + 1, bytes + #raw
 end
 
@@ -108,8 +108,9 @@ while not done and seen < scan do
     if (due == nil or due <= now) and not full() then
       if redis.call('ZADD', leased, 'NX', lease_end, raw) == 1 then hand_out(raw, due) end
       redis.call('ZREM', parked, raw)
-    else
-      -- The earlier time holds: a push repairs a due time that somebody damaged.
+    elseif not redis.call('ZSCORE', leased, raw) then
+      -- The earlier time holds: a push repairs a due time that somebody damaged. What is in hand is the same entry,
+      -- pushed again.
       redis.call('ZADD', parked, 'LT', ms(due or now), raw)
     end
     sorted, read = sorted + 1, read + #raw
