@@ -33,9 +33,13 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 		o := kind.Observe(obj)
 		a.Phase, a.Reason, a.Message = billing.Phase(o.Phase), o.Reason, bound(o.Message)
 		a.Suspended, a.ResumedAt, a.FinishedAt = o.Suspended, o.ResumedAt, o.FinishedAt
+		possible := a.CreatedAt
+		if planned := p.in.PlannedAt(n); planned.After(possible) {
+			possible = planned
+		}
 		clock = clock.Advance(billing.Observed{
 			Phase: a.Phase, Suspended: o.Suspended, Ready: o.Ready,
-			StartedAt: o.StartedAt, CreatedAt: a.CreatedAt, FinishedAt: o.FinishedAt,
+			StartedAt: o.StartedAt, CreatedAt: possible, FinishedAt: o.FinishedAt,
 		}, p.now)
 	}
 	a.Clock = clock

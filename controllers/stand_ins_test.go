@@ -214,3 +214,5 @@ func sameJSON(t *testing.T, a, b string) bool {
 	must(t, yaml.Unmarshal([]byte(b), &y))
 	return equality.Semantic.DeepEqual(x, y)
 }
+
+func yamlStrict(text string, into any) error { return yaml.UnmarshalStrict([]byte(text), into) }

@@ -106,7 +106,14 @@ func (p *pass) tryOut(ctx context.Context) error {
 			return err
 		}
 	default:
-		return p.refused(obj, err)
+		if err := p.refused(obj, err); err != nil {
+			return err
+		}
+	}
+	if o := p.in.Obstacle; o != nil && !o.Permanent && p.in.Order.Referenced {
+		// What may pass stands in the way of a retry, not of the run that is there: that one is charged on sight.
+		p.warnings = append(p.warnings, warning{o.Reason, bound("a retry could not be started now: " + o.Message)})
+		p.in.Obstacle = nil
 	}
 	p.in.TriedOut = true
 	return nil

@@ -68,3 +68,16 @@ func (in *Input) attempt(number int) Attempt {
 	}
 	return Attempt{Number: number}
 }
+
+// PlannedAt is the moment, by the manager's clock, before which attempt n can't have been created, whatever the clock of
+// the machine says that stamped its creation. It is zero where nothing is known: a referenced workload was there before.
+func (in *Input) PlannedAt(n int) time.Time {
+	b := in.Books
+	switch {
+	case b == nil || n == 0 && in.Order.Referenced:
+		return time.Time{}
+	case b.IsRetry() && n == b.Attempt:
+		return b.NotBefore.Add(in.Now.Sub(in.LaneNow))
+	}
+	return b.ChargedAt
+}

@@ -279,18 +279,10 @@ func startDeadline(in *Input, a Attempt) time.Time {
 	if in.Order.StartDeadline <= 0 || a.Settled || a.Elsewhere || a.Suspended || !a.Clock.StartedAt.IsZero() {
 		return time.Time{}
 	}
-	from := a.CreatedAt
-	switch {
-	case a.ResumedAt.After(from):
-		from = a.ResumedAt
-	case !a.Exists && in.Obstacle == nil:
+	if !a.Exists && in.Obstacle == nil {
 		return time.Time{}
-	case !a.Exists && in.Books.IsRetry():
-		from = in.Books.NotBefore.Add(in.Now.Sub(in.LaneNow))
-	case !a.Exists:
-		from = in.Books.ChargedAt
 	}
-	return from.Add(in.Order.StartDeadline)
+	return latest(a.CreatedAt, a.ResumedAt, in.PlannedAt(a.Number)).Add(in.Order.StartDeadline)
 }
 
 func announce(in *Input) (Decision, bool) {
@@ -350,10 +342,18 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
+// latest is the last of some times, of which any may be absent.
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
 // latestEnd is when a job without a delivery came to its end: its cancellation's refund or, without one, its charge.
 func latestEnd(in *Input) time.Time {
-	if in.Books.RefundedAt.After(in.Books.ChargedAt) {
-		return in.Books.RefundedAt
-	}
-	return in.Books.ChargedAt
+	return latest(in.Books.ChargedAt, in.Books.RefundedAt)
 }
