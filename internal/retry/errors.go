@@ -18,6 +18,8 @@ var (
 	ErrOwned = errors.New("the retry lane belongs to another cluster")
 )
 
+var errNoPassword = errors.New("the server wants a password; put it into REDIS_URL")
+
 // refusals are the server's own words, which scripts wrap, and what they mean to
 // an operator.
 var refusals = []struct {
@@ -28,7 +30,9 @@ var refusals = []struct {
 	{"READONLY ", ErrReadOnly},
 	{"MISCONF ", errors.New("the server can't save to its disk and takes no writes until it can")},
 	{"LOADING ", errors.New("the server is still loading its data")},
-	{"NOAUTH ", errors.New("the server wants a password; put it into REDIS_URL")},
+	{"NOAUTH ", errNoPassword},
+	// What it says to a long command, which it doesn't even read.
+	{"Protocol error: unauthenticated ", errNoPassword},
 	{"WRONGPASS ", errors.New("the server refuses the user or password of REDIS_URL")},
 	{"NOPERM ", errors.New("the Redis user of REDIS_URL may not do that; allow it the commands and the keys of the lane")},
 	{"WRONGTYPE ", errors.New("something else is kept under a name of the lane; set --retry-key and --dead-letter-key to names that nobody else uses")},
