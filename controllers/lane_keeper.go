@@ -69,8 +69,10 @@ func (k *LaneKeeper) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The first look can't tell a server that was emptied while no manager ran from one that others claimed anew since.
-	if lost || !k.restored {
+	// The first look can't tell a server that was emptied while no manager ran from one that others claimed anew since. A
+	// restoration that was cut short is begun again, even if somebody claims the lane in the meantime.
+	k.restored = k.restored && !lost
+	if !k.restored {
 		if err := k.restore(ctx); err != nil {
 			return err
 		}
