@@ -182,7 +182,7 @@ func (p *pass) dueResult(entry retry.Entry) entryResult {
 		return entryResult{word: "outdated"}
 	case p.attempt(b.Attempt).Recorded():
 		return entryResult{word: "started"}
-	case p.in.Obstacle != nil:
+	case p.in.Obstacle != nil, p.in.Conflict != nil:
 		return entryResult{word: "postponed", later: p.in.LaneNow.Add(obstacleRecheck)}
 	}
 	return entryResult{word: "postponed", later: p.in.LaneNow.Add(stopRecheck)}

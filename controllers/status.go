@@ -78,7 +78,7 @@ func (p *pass) projectStores(s *billingv1.BillableJobStatus) {
 func (p *pass) phase() billingv1.Phase {
 	b := p.in.Books
 	switch {
-	case p.in.Conflict != nil:
+	case p.conflict() != nil:
 		return billingv1.PhaseConflict
 	case b == nil && p.in.Order.Cancel:
 		return billingv1.PhaseCancelled
@@ -168,15 +168,15 @@ func (p *pass) projectDeadLetter(s *billingv1.BillableJobStatus) {
 
 // projectReadiness says what kstatus, Flux and Argo CD read: Ready once delivered, Stalled where only a person helps.
 func (p *pass) projectReadiness(s *billingv1.BillableJobStatus) {
-	b := p.in.Books
-	if b != nil && b.Delivered && p.in.Conflict == nil {
+	b, conflict := p.in.Books, p.conflict()
+	if b != nil && b.Delivered && conflict == nil {
 		p.set(s, billingv1.ConditionReady, true, billingv1.ReasonDelivered, "the job was delivered")
 	} else {
 		p.set(s, billingv1.ConditionReady, false, string(s.Phase), "the job has not been delivered")
 	}
 	switch {
-	case p.in.Conflict != nil:
-		p.set(s, billingv1.ConditionStalled, true, p.in.Conflict.Reason, p.in.Conflict.Message)
+	case conflict != nil:
+		p.set(s, billingv1.ConditionStalled, true, conflict.Reason, conflict.Message)
 	case b != nil && b.DeadLettered && p.in.Reported.DeadLettered && !b.Delivered:
 		c := meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered)
 		p.set(s, billingv1.ConditionStalled, true, c.Reason, c.Message)
@@ -187,14 +187,30 @@ func (p *pass) projectReadiness(s *billingv1.BillableJobStatus) {
 	}
 }
 
+// inLane tells that the lane holds the retry and that this pass is another one, which doesn't try to start it.
+func (p *pass) inLane() bool {
+	return p.due == nil && p.waitsForRetry() && !p.attempt(p.in.Books.Attempt).Recorded()
+}
+
+// conflict is the one that this pass met or, while the lane holds the retry, the one that its last try to start met.
+func (p *pass) conflict() *billing.Obstacle {
+	if p.in.Conflict != nil || !p.inLane() {
+		return p.in.Conflict
+	}
+	c := meta.FindStatusCondition(p.bj.Status.Conditions, billingv1.ConditionStalled)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != billingv1.ReasonNameTaken {
+		return nil
+	}
+	return &billing.Obstacle{Reason: c.Reason, Message: c.Message}
+}
+
 // projectObstacle says what keeps the job from being charged or started. While the lane holds the retry, only a pass that
 // it asked for can tell whether the obstacle is still there.
 func (p *pass) projectObstacle(s *billingv1.BillableJobStatus) {
-	inLane := p.due == nil && p.waitsForRetry() && !p.attempt(p.in.Books.Attempt).Recorded()
 	switch {
 	case p.in.Obstacle != nil:
 		p.set(s, billingv1.ConditionBlocked, true, p.in.Obstacle.Reason, p.in.Obstacle.Message)
-	case inLane || meta.FindStatusCondition(s.Conditions, billingv1.ConditionBlocked) == nil:
+	case p.inLane() || meta.FindStatusCondition(s.Conditions, billingv1.ConditionBlocked) == nil:
 	default:
 		p.set(s, billingv1.ConditionBlocked, false, billingv1.ReasonNothingToDo, "nothing is in the way")
 	}
