@@ -56,7 +56,10 @@ func (p *pass) book(ctx context.Context, d billing.Decision) error {
 		p.r.memory.doubt(p.bj.UID)
 		return p.mongoAway(err)
 	}
-	if d.Verb == billing.Refund || d.Verb == billing.FailAgain {
+	switch {
+	case d.Reason == billing.ReasonCancelled, d.Reason == billing.ReasonJobDeleted:
+		p.stopped[d.Attempt] = d.Reason
+	case d.Verb == billing.Refund, d.Verb == billing.FailAgain:
 		p.failures[d.Attempt] = d.Reason
 	}
 	if outcome == ledger.Won {

@@ -21,6 +21,8 @@ type faults struct {
 	mu     sync.Mutex
 	before map[string]int
 	after  map[string]int
+	// script, if set, stands for every call and decides what becomes of it.
+	script func(call string, do func() error) error
 }
 
 func (f *faults) failBefore(call string) { f.plan(&f.before, call) }
@@ -60,6 +62,9 @@ func (f *faults) pending() bool {
 }
 
 func (f *faults) around(call string, do func() error) error {
+	if f.script != nil {
+		return f.script(call, do)
+	}
 	if f.take(f.before, call) {
 		return errInjected
 	}
