@@ -14,6 +14,11 @@ BIN := $(CURDIR)/bin
 CONTROLLER_GEN := $(BIN)/controller-gen
 KUSTOMIZE := $(BIN)/kustomize
 GOLANGCI_LINT := $(BIN)/golangci-lint
+STACK := $(BIN)/stack
+
+# What `make test` tests, and how.
+PKG ?= ./...
+TESTFLAGS ?= -race -timeout 20m
 
 ##@ General
 
@@ -36,6 +41,10 @@ manifests: $(CONTROLLER_GEN) ## Another name for generate: CRD and role come fro
 verify: $(CONTROLLER_GEN) $(KUSTOMIZE) ## Fail if a generated file is stale or a kustomize tree doesn't build.
 	hack/verify.sh $(CONTROLLER_GEN) $(KUSTOMIZE)
 
+.PHONY: test
+test: stack ## Run the tests PKG with TESTFLAGS, on a stack that is brought up for them and taken down again.
+	$(STACK) run --name test --race -- go test $(TESTFLAGS) $(PKG)
+
 .PHONY: fmt
 fmt: ## Format the code.
 	go fmt ./...
@@ -47,6 +56,29 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint.
 	$(GOLANGCI_LINT) run ./...
+
+##@ Stack
+
+.PHONY: stack-up
+stack-up: stack ## Start a cluster with GPU nodes, MongoDB and Redis on loopback ports; build what is missing first.
+	$(STACK) up
+
+.PHONY: stack-status
+stack-status: stack ## Show the stack's parts, and fail if one isn't well.
+	@$(STACK) status
+
+.PHONY: stack-down
+stack-down: stack ## Stop the stack and remove its data; its logs stay.
+	$(STACK) down
+
+.PHONY: stack-env
+stack-env: stack ## Print the variables that point at the stack, for a shell to evaluate.
+	@$(STACK) env
+
+# Go decides by itself whether there is anything to build. Run as a program of its own, the stack's exit codes are kept.
+.PHONY: stack
+stack:
+	@go build -o $(STACK) ./hack/stack
 
 ##@ Build
 

@@ -23,7 +23,12 @@ func (s *stack) run(ctx context.Context, args []string) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
 	env, err := s.join(ctx, me)
+	unlock()
 	defer func() { err = errors.Join(err, s.leave(ctx, me)) }()
 	if err != nil {
 		return 0, err
@@ -31,12 +36,8 @@ func (s *stack) run(ctx context.Context, args []string) (code int, err error) {
 	return execute(ctx, args, env)
 }
 
+// join notes that this process uses the stack, and brings it up. The stack's lock is held.
 func (s *stack) join(ctx context.Context, me identity) ([]string, error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	if err := s.update(func(st *state) { st.dropDeadUsers(); st.Users = append(st.Users, me) }); err != nil {
 		return nil, err
 	}
@@ -46,6 +47,7 @@ func (s *stack) join(ctx context.Context, me identity) ([]string, error) {
 	return s.variables()
 }
 
+// leave takes the note back, and takes the stack down if nobody is left who wants it.
 func (s *stack) leave(ctx context.Context, me identity) error {
 	unlock, err := s.lock(context.WithoutCancel(ctx))
 	if err != nil {
