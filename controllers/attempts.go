@@ -27,12 +27,18 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 	a.Gone = a.Deleting && !hasFinalizer(obj, foregroundDeletion)
 	if record != nil {
 		a.Settled = record.Outcome != ""
+		if record.FinishedAt != nil {
+			a.FinishedAt = record.FinishedAt.UTC()
+		}
 	}
 	clock := clockOf(record)
 	if kind, ok := workload.Lookup(obj.GetAPIVersion(), obj.GetKind()); ok {
 		o := kind.Observe(obj)
 		a.Phase, a.Reason, a.Message = billing.Phase(o.Phase), o.Reason, bound(o.Message)
-		a.Suspended, a.ResumedAt, a.FinishedAt = o.Suspended, o.ResumedAt, o.FinishedAt
+		a.Suspended, a.ResumedAt = o.Suspended, o.ResumedAt
+		if !o.FinishedAt.IsZero() {
+			a.FinishedAt = o.FinishedAt
+		}
 		possible := a.CreatedAt
 		if planned := p.in.PlannedAt(n); planned.After(possible) {
 			possible = planned

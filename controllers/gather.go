@@ -115,7 +115,8 @@ func (p *pass) setDoc(job *ledger.Job, fresh bool) {
 	p.in.Books = &billing.Books{
 		Mine:      job.UID == string(p.bj.UID),
 		ChargedAt: job.CreatedAt, RefundedAt: job.RefundedAt, DeliveredAt: job.DeliveredAt,
-		Refunded: job.IsRefunded, Reclaimed: job.IsReclaimed, Delivered: job.IsDelivered, DeadLettered: job.IsDeadLettered,
+		Refunded: job.IsRefunded, Reclaimed: job.IsReclaimed, Delivered: job.IsDelivered,
+		DeadLettered: job.IsDeadLettered, DeadLetteredAt: job.DeadLetteredAt,
 		Attempt: job.Attempt, Retries: job.Retries, Redrives: job.Redrives, NotBefore: job.NotBefore,
 		RefundReason: job.RefundReason, LatestFailure: job.FailReason,
 	}
@@ -172,6 +173,7 @@ func (p *pass) gatherAttempts(ctx context.Context) error {
 	if err := p.gatherReferenced(ctx, records[0]); err != nil {
 		return err
 	}
+	p.missTemplate()
 	vanished, err := p.findMissing(ctx, records, live)
 	if err != nil {
 		return err
@@ -183,10 +185,14 @@ func (p *pass) gatherAttempts(ctx context.Context) error {
 		delete(records, n)
 	}
 	for n, record := range records {
-		p.in.Attempts = append(p.in.Attempts, billing.Attempt{
+		a := billing.Attempt{
 			Number: n, Vanished: vanished[n], Referenced: n == 0 && p.in.Order.Referenced,
 			Clock: clockOf(record), Settled: record.Outcome != "", Elsewhere: record.Workload == nil && record.Outcome == "",
-		})
+		}
+		if record.FinishedAt != nil {
+			a.FinishedAt = record.FinishedAt.UTC()
+		}
+		p.in.Attempts = append(p.in.Attempts, a)
 	}
 	p.gatherElsewhere()
 	p.observed = true
@@ -281,10 +287,11 @@ func (p *pass) readLive(ctx context.Context, gvk schema.GroupVersionKind, name s
 	return obj, nil
 }
 
-// gatherReferenced looks for the workload that the BillableJob names, unless the cache has it or its end is recorded.
+// gatherReferenced looks for the workload that the BillableJob names, unless the cache has it or its end is recorded. One
+// that was applied again looks for it even where the books are at a retry: it may run on, and lends the retry its template.
 func (p *pass) gatherReferenced(ctx context.Context, record *billingv1.AttemptStatus) error {
 	ref := p.bj.Spec.WorkloadRef
-	settled := p.in.Books != nil && (p.in.Books.Delivered || p.in.Books.Attempt > 0)
+	settled := p.in.Books != nil && (p.in.Books.Delivered || (p.in.Books.Attempt > 0 && p.in.Books.Mine))
 	if ref == nil || p.objects[0] != nil || settled || (record != nil && record.Outcome != "") {
 		return nil
 	}
@@ -318,6 +325,17 @@ func (p *pass) gatherReferenced(ctx context.Context, record *billingv1.AttemptSt
 		p.objects[0] = obj
 	}
 	return nil
+}
+
+// missTemplate notes that a retry has nothing to be made from: a BillableJob that was applied again finds its workload gone
+// before the template was filled in.
+func (p *pass) missTemplate() {
+	b, ref := p.in.Books, p.bj.Spec.WorkloadRef
+	if b == nil || ref == nil || b.Delivered || b.Attempt == 0 || p.in.Order.Templated || p.objects[0] != nil || p.in.Obstacle != nil {
+		return
+	}
+	p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonWorkloadNotFound, Message: fmt.Sprintf(
+		"no retry can be made: %s %q, which spec.workloadRef names, doesn't exist; create it, or set spec.template", ref.Kind, ref.Name)}
 }
 
 // claimant is the name of another BillableJob that exists and that the workload belongs to; empty when there is none.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/redis/go-redis/v9"
 	"go.mongodb.org/mongo-driver/v2/event"
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 func runWithAPIServer(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard())
 	for _, name := range []string{"KUBEBUILDER_ASSETS", "MONGODB_URI", "REDIS_URL"} {
 		if os.Getenv(name) == "" {
 			fmt.Fprintf(os.Stderr, "%s is not set: these tests need a real API server, MongoDB and Redis; run `make test`, which brings them up\n", name)

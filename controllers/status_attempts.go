@@ -64,6 +64,8 @@ func (p *pass) projectOutcome(s *billingv1.AttemptStatus, a billing.Attempt) {
 		outcome, reason = billingv1.AttemptStopped, p.stopped[a.Number]
 	case a.Gone && (p.in.Order.Cancel || p.in.Order.Deleting):
 		outcome, reason = billingv1.AttemptStopped, p.stopReason()
+	case a.Referenced && !b.Mine && a.Exists && !a.Gone && !b.DeadLettered && a.Number < b.Attempt:
+		// It belongs to a job that was applied again, at a retry. Nobody gave up on this run.
 	case a.Number < b.Attempt, a.Number == b.Attempt && b.DeadLettered:
 		outcome, reason = billingv1.AttemptFailed, b.LatestFailure
 	case a.Vanished, a.Gone:

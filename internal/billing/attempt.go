@@ -35,7 +35,7 @@ type Attempt struct {
 	Phase          Phase
 	// Reason and Message are the workload's own words about its failure.
 	Reason, Message string
-	// CreatedAt is when the workload was created, FinishedAt when it reports that it ended.
+	// CreatedAt is when the workload was created, FinishedAt when it reports that it ended, or was seen to have.
 	CreatedAt, FinishedAt time.Time
 	// Suspended tells that the workload is held back; ResumedAt is when the last suspension ended.
 	Suspended bool

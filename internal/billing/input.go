@@ -72,6 +72,7 @@ type Books struct {
 	Delivered                   bool
 	RefundedAt, DeliveredAt     time.Time
 	DeadLettered                bool
+	DeadLetteredAt              time.Time
 	Attempt, Retries, Redrives  int
 	NotBefore                   time.Time
 	RefundReason, LatestFailure string

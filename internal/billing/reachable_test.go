@@ -106,6 +106,12 @@ func (w *world) report() {
 			Charged: true, Refunded: b.Refunded, Reclaimed: b.Reclaimed, Delivered: b.Delivered,
 			DeadLettered: b.DeadLettered, Announced: b.IsRetry() && !b.DeadLettered,
 		}
+		for n, a := range w.attempts {
+			if n < b.Attempt {
+				a.Settled = true
+				w.attempts[n] = a
+			}
+		}
 	}
 }
 

@@ -128,8 +128,12 @@ func charge(in *Input) (Decision, bool) {
 	ref := in.attempt(0)
 	needsClaim := o.Referenced && ref.Exists && !ref.Held && !ref.Deleting && !ref.Settled
 	if in.Books != nil {
-		if needsClaim && !in.Books.Delivered && in.Obstacle == nil && !ref.ended() {
+		switch {
+		case in.Books.Delivered || in.Obstacle != nil:
+		case needsClaim && !ref.ended():
 			return do(Claim)
+		case !o.Templated && ref.Exists:
+			return do(Fill)
 		}
 		return pass()
 	}
@@ -206,13 +210,15 @@ func deadLetter(in *Input) (Decision, bool) {
 	case !in.Reported.DeadLettered:
 		return doAttempt(DeadLetter, in.Books.Attempt)
 	}
-	return do(Wait)
+	return expire(in, in.Books.DeadLetteredAt)
 }
 
 // withdrawn keeps a run that was refunded without a plan for a retry from being made again by the same object. A
-// BillableJob that was deleted and applied anew may run: its success takes the refund back.
+// BillableJob that was deleted and applied anew may run: its success takes the refund back. A run whose workload was
+// deleted under the policy Keep isn't made again either.
 func withdrawn(in *Input) (Decision, bool) {
-	if in.Books.Withdrawn() && in.Books.Mine {
+	b := in.Books
+	if b.Withdrawn() && b.Mine || !b.Refunded && in.attempt(b.Attempt).Settled {
 		return expire(in, latestEnd(in))
 	}
 	return pass()
@@ -231,7 +237,7 @@ func fail(in *Input) (Decision, bool) {
 	}
 	switch {
 	case reason == ReasonWorkloadDeleted && !b.Refunded && in.Order.Keep:
-		return do(Wait)
+		return expire(in, latestEnd(in))
 	case reason == ReasonWorkloadDeleted && !b.Refunded:
 		d.Then = ThenNothing
 	case reason == ReasonWorkloadDeleted, reason == ReasonWorkloadRefused,
@@ -302,13 +308,14 @@ func announce(in *Input) (Decision, bool) {
 }
 
 // stop ends an earlier attempt that outlived its deadline before, or if somebody else started the current one as soon
-// as, the current attempt runs.
+// as, the current attempt runs. A referenced workload that nobody gave up on is the run of a job that was applied again: it
+// is waited for.
 func stop(in *Input) (Decision, bool) {
 	b := in.Books
 	for _, a := range in.Attempts {
 		switch {
 		case a.Number >= b.Attempt || a.ended():
-		case a.Deleting:
+		case a.Deleting, a.Referenced && !a.Settled:
 			return do(Wait)
 		default:
 			return doAttempt(Stop, a.Number)
@@ -323,7 +330,7 @@ func start(in *Input) (Decision, bool) {
 	if a.Recorded() {
 		return pass()
 	}
-	if in.Obstacle != nil {
+	if in.Obstacle != nil || !in.Order.Templated && !(a.Number == 0 && in.Order.Referenced) {
 		return waitUntil(startDeadline(in, a))
 	}
 	return doAttempt(Start, b.Attempt)
@@ -353,7 +360,17 @@ func latest(times ...time.Time) time.Time {
 	return last
 }
 
-// latestEnd is when a job without a delivery came to its end: its cancellation's refund or, without one, its charge.
+// latestEnd is when a job without a delivery came to its end: with its refund, or with its last attempt where the charge
+// was kept.
 func latestEnd(in *Input) time.Time {
-	return latest(in.Books.ChargedAt, in.Books.RefundedAt)
+	end := latest(in.Books.ChargedAt, in.Books.RefundedAt)
+	for _, a := range in.Attempts {
+		switch {
+		case !a.FinishedAt.IsZero():
+			end = latest(end, a.FinishedAt)
+		case !a.Settled && (a.Vanished || a.Deleting):
+			end = in.Now
+		}
+	}
+	return end
 }
