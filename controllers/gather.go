@@ -71,12 +71,12 @@ func order(bj *billingv1.BillableJob) billing.Order {
 // recall takes the document as it was last seen, or, for a BillableJob that nothing was ever said about, as absent: the
 // guards find out what is wrong with a belief, and what isn't guarded is not done on one. Else it reads the document.
 func (p *pass) recall(ctx context.Context) error {
-	certain := p.due != nil || p.in.Order.Deleting || p.in.Order.Cancel
+	certain := p.due != nil || p.in.Order.Deleting
 	if job, ok := p.r.memory.belief(p.bj.UID); ok && !certain {
 		p.setDoc(&job, false)
 		return nil
 	}
-	if p.bj.Status.Phase == "" && !certain {
+	if p.bj.Status.Phase == "" && !certain && !p.in.Order.Cancel {
 		p.setDoc(nil, false)
 		return nil
 	}
