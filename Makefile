@@ -45,6 +45,12 @@ verify: $(CONTROLLER_GEN) $(KUSTOMIZE) ## Fail if a generated file is stale or a
 test: stack ## Run the tests PKG with TESTFLAGS, on a stack that is brought up for them and taken down again.
 	$(STACK) run --name test --race -- go test $(TESTFLAGS) $(PKG)
 
+.PHONY: demo
+demo: stack build ## Tell five jobs' stories on a real cluster, which stays up; fail if one ends otherwise.
+	$(STACK) up
+	@go build -o $(BIN)/demo ./hack/demo
+	$(STACK) run -- $(BIN)/demo
+
 .PHONY: fmt
 fmt: ## Format the code.
 	go fmt ./...
