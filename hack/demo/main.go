@@ -35,7 +35,7 @@ func run(ctx context.Context) (err error) {
 	if err := w.reset(ctx); err != nil {
 		return err
 	}
-	logFile := filepath.Join(os.TempDir(), fmt.Sprintf("recoup-demo-manager-%d.log", os.Getuid()))
+	logFile := filepath.Join(w.root, "bin", "demo-manager.log")
 	stopManager, err := startManager(ctx, w.root, logFile)
 	if err != nil {
 		return err
