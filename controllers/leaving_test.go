@@ -569,38 +569,32 @@ func TestABillableJobExpiresAfterItFinished(t *testing.T) {
 
 func TestQuickCreationsAndDeletionsLeaveNothingHeld(t *testing.T) {
 	b := newBench(t)
-	const n, workers = 200, 8
-	var wg sync.WaitGroup
-	names := make(chan string)
-	for range workers {
-		wg.Go(func() {
-			for name := range names {
-				var k int
-				_, err := fmt.Sscanf(name, "job-%d", &k)
-				must(t, err)
+	const waves, inWave = 10, 20
+	for wave := range waves {
+		var wg sync.WaitGroup
+		for i := range inWave {
+			wg.Go(func() {
+				name := fmt.Sprintf("job-%d-%d", wave, i)
 				b.apply(name, trainingJob)
-				for range k % 3 {
-					_ = b.pass(name) //nolint:errcheck // whatever came of it, the deletion that follows must clear it away
+				for range i % 3 {
+					if err := b.pass(name); err != nil {
+						t.Errorf("a pass of %s failed: %v", name, err)
+					}
 				}
 				b.delete(name)
-				_ = b.pass(name) //nolint:errcheck // as above
-			}
-		})
-	}
-	for i := range n {
-		names <- fmt.Sprintf("job-%d", i)
-	}
-	close(names)
-	wg.Wait()
-	b.leaveAll()
-	b.wantJobs()
-	rows := map[string]int{}
-	for account, want := range map[string]int64{"team-a": 0} {
-		balance, err := b.books.Balance(b.ctx, account)
-		must(t, err)
-		if balance != want {
-			t.Errorf("account %s stands at %d, want %d; %v", account, balance, want, rows)
+				if err := b.pass(name); err != nil {
+					t.Errorf("the pass of %s after its deletion failed: %v", name, err)
+				}
+			})
 		}
+		wg.Wait()
+		b.leaveAll()
+		b.wantJobs()
+	}
+	balance, err := b.books.Balance(b.ctx, "team-a")
+	must(t, err)
+	if balance != 0 {
+		t.Errorf("the account stands at %d, want 0", balance)
 	}
 }
 
