@@ -68,19 +68,25 @@ func order(bj *billingv1.BillableJob) billing.Order {
 	return o
 }
 
-// recall takes the document as it was last seen, or, for a BillableJob that nothing was ever said about, as absent: the
-// guards find out what is wrong with a belief, and what isn't guarded is not done on one. Else it reads the document.
+// recall takes the document as it was last seen, or, for a BillableJob that is new, as absent: the guards find out what is
+// wrong with a belief, and what isn't guarded is not done on one. Else it reads the document.
 func (p *pass) recall(ctx context.Context) error {
 	certain := p.due != nil || p.in.Order.Deleting
 	if job, ok := p.r.memory.belief(p.bj.UID); ok && !certain {
 		p.setDoc(&job, false)
 		return nil
 	}
-	if p.bj.Status.Phase == "" && !certain && !p.in.Order.Cancel {
+	if p.isNew() && !certain && !p.in.Order.Cancel {
 		p.setDoc(nil, false)
 		return nil
 	}
 	return p.readBooks(ctx)
+}
+
+// isNew tells that nothing was ever said about the BillableJob and that it was never held, which comes before the charge. A
+// reference under a job ID of the user's own may be somebody else's, or delivered, and its workload isn't to be marked then.
+func (p *pass) isNew() bool {
+	return p.bj.Status.Phase == "" && !p.in.Order.Held && !(p.in.Order.Referenced && p.bj.Spec.JobID != "")
 }
 
 // readBooks reads the job document from the primary.

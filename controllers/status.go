@@ -51,7 +51,7 @@ func (p *pass) project() billingv1.BillableJobStatus {
 	if b := p.in.Books; b != nil {
 		attempt, net := int32(b.Attempt), int64(b.Net())*p.doc.Cost
 		s.Attempt, s.NetCredits = &attempt, &net
-		if p.waitsForRetry() && p.in.Reported.Announced {
+		if p.waitsForRetry() && p.announced() {
 			s.NotBefore = microTime(b.NotBefore)
 		}
 		s.Attempts = p.projectAttempts()
@@ -63,7 +63,12 @@ func (p *pass) project() billingv1.BillableJobStatus {
 // waitsForRetry tells that the current attempt is a retry; its due time is shown as long as it is the current one.
 func (p *pass) waitsForRetry() bool {
 	b := p.in.Books
-	return b != nil && b.IsRetry() && !b.Delivered && !b.DeadLettered
+	return b != nil && b.IsRetry() && !b.Delivered && !b.DeadLettered && !p.cancelled()
+}
+
+// announced tells that the lane has, or has had, the current attempt's entry, or that it needs none any more.
+func (p *pass) announced() bool {
+	return p.in.Reported.Announced || p.attempt(p.in.Books.Attempt).Recorded()
 }
 
 func (p *pass) projectStores(s *billingv1.BillableJobStatus) {
@@ -99,7 +104,7 @@ func (p *pass) phase() billingv1.Phase {
 	switch {
 	case (a.Exists || a.Elsewhere) && !a.Clock.StartedAt.IsZero():
 		return billingv1.PhaseRunning
-	case b.IsRetry() && p.in.Reported.Announced:
+	case b.IsRetry() && p.announced():
 		return billingv1.PhaseRetryScheduled
 	case b.Refunded:
 		return billingv1.PhaseRefunded
