@@ -32,18 +32,9 @@ func aptRefusal() error {
 func aptInstall(ctx context.Context, cache string, packages ...string) error {
 	oneApt.Lock()
 	defer oneApt.Unlock()
-	log := filepath.Join(cache, "logs", "apt.log")
-	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
-		return fmt.Errorf("making the folder of logs: %w", err)
-	}
-	if !aptUpdated {
-		done := progress("updating apt's lists")
-		defer done()
-		if err := (command{log: log, args: []string{"apt-get", "update"}}).run(ctx); err != nil {
-			return fmt.Errorf("updating apt's lists: %w", err)
-		}
-		done()
-		aptUpdated = true
+	log, err := aptUpdate(ctx, cache)
+	if err != nil {
+		return err
 	}
 	done := progress(fmt.Sprintf("installing from Debian: %v", packages))
 	defer done()
@@ -57,6 +48,31 @@ func aptInstall(ctx context.Context, cache string, packages ...string) error {
 		return fmt.Errorf("installing %v: %w", packages, err)
 	}
 	return nil
+}
+
+// aptUpdate fetches apt's lists, once in the life of this process, and returns the log to go on with.
+func aptUpdate(ctx context.Context, cache string) (log string, err error) {
+	log = filepath.Join(cache, "logs", "apt.log")
+	if aptUpdated {
+		return log, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of logs: %w", err)
+	}
+	defer progress("updating apt's lists")()
+	if err := (command{log: log, args: []string{"apt-get", "update"}}).run(ctx); err != nil {
+		return "", fmt.Errorf("updating apt's lists: %w", err)
+	}
+	aptUpdated = true
+	return log, nil
+}
+
+// aptLists makes sure that apt knows where its packages come from.
+func aptLists(ctx context.Context, cache string) error {
+	oneApt.Lock()
+	defer oneApt.Unlock()
+	_, err := aptUpdate(ctx, cache)
+	return err
 }
 
 // forbidServices keeps package scripts from starting services, the way Debian provides for it, until allow is called. A

@@ -82,7 +82,7 @@ func (s *stack) documentDBRoot(ctx context.Context) (string, error) {
 				return err
 			}
 		}
-		mirror, err := debianMirror(ctx)
+		mirror, err := debianMirror(ctx, s.cache)
 		if err != nil {
 			return err
 		}
@@ -118,16 +118,22 @@ func (s *stack) createExtension(ctx context.Context, root string, port int) erro
 }
 
 // debianMirror returns the URL that the machine's own apt takes Debian from.
-func debianMirror(ctx context.Context) (string, error) {
-	const format = "$(ORIGIN)|$(LABEL)|$(SITE)"
-	out, err := command{args: []string{"apt-get", "indextargets", "--format", format, "Created-By: Packages"}}.output(ctx)
-	if err != nil {
-		return "", fmt.Errorf("asking apt for its mirror: %w", err)
+func debianMirror(ctx context.Context, cache string) (string, error) {
+	ask := command{args: []string{"apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(SITE)", "Created-By: Packages"}}
+	for range 2 {
+		out, err := ask.output(ctx)
+		if err != nil {
+			return "", fmt.Errorf("asking apt for its mirror: %w", err)
+		}
+		if mirror := mirrorIn(out); mirror != "" {
+			return mirror, nil
+		}
+		// Without its lists, apt doesn't know whose archive it is.
+		if err := aptLists(ctx, cache); err != nil {
+			return "", err
+		}
 	}
-	if mirror := mirrorIn(out); mirror != "" {
-		return mirror, nil
-	}
-	return "", errors.New("apt takes Debian from nowhere here (its lists may be missing: apt-get update); set MONGODB_URI, install mongod or start a Docker engine")
+	return "", errors.New("apt takes Debian's packages from nowhere here; set MONGODB_URI, install mongod or start a Docker engine")
 }
 
 // mirrorIn picks Debian's own archive out of lines "origin|label|site".
