@@ -46,6 +46,7 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 		clock = clock.Advance(billing.Observed{
 			Phase: a.Phase, Suspended: o.Suspended, Ready: o.Ready,
 			StartedAt: o.StartedAt, CreatedAt: possible, FinishedAt: o.FinishedAt,
+			SuspendedAt: o.SuspendedAt, ResumedAt: o.ResumedAt,
 		}, p.now)
 	}
 	a.Clock = clock

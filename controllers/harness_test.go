@@ -400,7 +400,10 @@ func (b *bench) runs(name string) {
 	job := b.job(name)
 	now := metav1.NewTime(b.clock.Now())
 	ready := int32(1)
-	job.Status.StartTime, job.Status.Active, job.Status.Ready = &now, 1, &ready
+	if job.Status.StartTime == nil {
+		job.Status.StartTime = &now
+	}
+	job.Status.Active, job.Status.Ready = 1, &ready
 	must(b.t, b.c.Status().Update(b.ctx, job))
 }
 

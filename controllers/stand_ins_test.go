@@ -48,21 +48,55 @@ func (b *bench) userJob(name, spec string, more ...func(*batchv1.Job)) *batchv1.
 	return job
 }
 
-// conditions sets a Job's conditions, in this order, as the job controller does; "-" before a type makes it False.
-func (b *bench) conditions(name string, conditionTypes ...string) {
+// jobStatus writes a Job's status as the job controller does.
+func (b *bench) jobStatus(name string, change func(*batchv1.JobStatus)) {
 	b.t.Helper()
 	job := b.job(name)
-	now := metav1.NewTime(b.clock.Now())
-	job.Status.Conditions = nil
-	for _, text := range conditionTypes {
-		c := batchv1.JobCondition{Status: corev1.ConditionTrue, Reason: "Played", LastProbeTime: now, LastTransitionTime: now}
-		if bare, no := strings.CutPrefix(text, "-"); no {
-			text, c.Status = bare, corev1.ConditionFalse
-		}
-		c.Type = batchv1.JobConditionType(text)
-		job.Status.Conditions = append(job.Status.Conditions, c)
-	}
+	change(&job.Status)
 	must(b.t, b.c.Status().Update(b.ctx, job))
+}
+
+// conditions sets a Job's conditions, in this order; "-" before a type makes it False.
+func (b *bench) conditions(types ...string) func(*batchv1.JobStatus) {
+	now := metav1.NewTime(b.clock.Now())
+	return func(s *batchv1.JobStatus) {
+		if s.StartTime == nil {
+			s.StartTime = &now
+		}
+		s.Conditions = nil
+		for _, text := range types {
+			c := batchv1.JobCondition{Status: corev1.ConditionTrue, Reason: "Played", LastProbeTime: now, LastTransitionTime: now}
+			if bare, no := strings.CutPrefix(text, "-"); no {
+				text, c.Status = bare, corev1.ConditionFalse
+			}
+			c.Type = batchv1.JobConditionType(text)
+			if text == "Complete" && c.Status == corev1.ConditionTrue {
+				s.CompletionTime = &now
+			}
+			if (text == "Complete" || text == "Failed") && c.Status == corev1.ConditionTrue {
+				s.Active, s.Ready = 0, nil
+			}
+			s.Conditions = append(s.Conditions, c)
+		}
+	}
+}
+
+// suspend holds a Job back, or lets it go on, as a queue manager and the job controller do.
+func (b *bench) suspend(name string, suspended bool) {
+	b.t.Helper()
+	job := b.job(name)
+	job.Spec.Suspend = &suspended
+	must(b.t, b.c.Update(b.ctx, job))
+	b.jobStatus(name, func(s *batchv1.JobStatus) {
+		now, none := metav1.NewTime(b.clock.Now()), int32(0)
+		s.Active, s.Ready, s.StartTime = 0, &none, nil
+		condition := batchv1.JobCondition{Type: "Suspended", Status: corev1.ConditionTrue, Reason: "JobSuspended", LastTransitionTime: now}
+		if !suspended {
+			s.StartTime, s.Active = &now, 1
+			condition.Status, condition.Reason = corev1.ConditionFalse, "JobResumed"
+		}
+		s.Conditions = []batchv1.JobCondition{condition}
+	})
 }
 
 // deleteJob deletes a Job as a user does.

@@ -157,6 +157,10 @@ func (p *pass) projectDelivery(s *billingv1.BillableJobStatus) {
 func (p *pass) projectDeadLetter(s *billingv1.BillableJobStatus) {
 	b := p.in.Books
 	switch {
+	case b.Delivered:
+		if meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered) != nil {
+			p.set(s, billingv1.ConditionDeadLettered, false, billingv1.ReasonDelivered, "the job was delivered after all")
+		}
 	case b.DeadLettered && p.in.Reported.DeadLettered:
 		reason := billingv1.ReasonRetriesExhausted
 		if b.Retries < p.in.Order.MaxRetries {
@@ -234,16 +238,24 @@ func (p *pass) projectContradiction(s *billingv1.BillableJobStatus) {
 	if b == nil || !b.Delivered {
 		return
 	}
-	a := p.attempt(b.Attempt)
-	record := p.record(b.Attempt)
+	a, record, signals := p.attempt(b.Attempt), p.record(b.Attempt), p.in.Signals
 	switch {
 	case a.Phase == billing.Failed && (record == nil || record.Outcome != billingv1.AttemptSucceeded) && !p.succeeded():
 		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonFailedAfterDelivery, fmt.Sprintf(
 			"attempt %d failed although the job had been reported as delivered; the charge of %d credits stands", b.Attempt, p.doc.Cost))
-	case b.Reclaimed && b.Attempt > 0 && p.overtaken():
+	case b.Reclaimed && (p.gaveUp() || p.overtaken() || (signals.Delivered && signals.Failed && !a.Recorded())):
 		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonSucceededAfterFailure,
 			"an attempt that had been given up on succeeded after all; its refund was taken back and no further attempt is made")
+	case signals.Failed && signals.FailedAttempt == b.Attempt:
+		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonFailedAfterDelivery, fmt.Sprintf(
+			"the annotation failed-at says that attempt %d failed, but the job was delivered; the charge of %d credits stands", b.Attempt, p.doc.Cost))
 	}
+}
+
+// gaveUp tells that the current attempt was booked as failed and that no other was planned after it.
+func (p *pass) gaveUp() bool {
+	b := p.in.Books
+	return b.DeadLettered || (!b.IsRetry() && b.Mine)
 }
 
 func (p *pass) succeeded() bool {

@@ -23,6 +23,8 @@ type Observed struct {
 	StartedAt, CreatedAt time.Time
 	// FinishedAt is the end that the workload reports.
 	FinishedAt time.Time
+	// SuspendedAt is when the suspension under way began, ResumedAt when the last one ended, as the workload reports it.
+	SuspendedAt, ResumedAt time.Time
 }
 
 // Advance moves the clock to what was observed at the given time.
@@ -35,7 +37,13 @@ func (c Clock) Advance(o Observed, now time.Time) Clock {
 		}
 		return c.pause(between(o.FinishedAt, c.RunningSince, now))
 	case o.Suspended:
-		return c.pause(now)
+		return c.pause(between(o.SuspendedAt, c.RunningSince, now))
+	}
+	if o.ResumedAt.After(c.RunningSince) {
+		// A suspension began and ended unseen. How much of the stretch lay before it can't be told, so none of it counts.
+		c.RunningSince = time.Time{}
+	}
+	switch {
 	case o.Phase != Running || !c.RunningSince.IsZero():
 		return c
 	}
@@ -43,6 +51,7 @@ func (c Clock) Advance(o Observed, now time.Time) Clock {
 	if !o.Ready && !o.StartedAt.IsZero() {
 		since = between(o.StartedAt, o.CreatedAt, now)
 	}
+	since = latest(since, o.ResumedAt)
 	if c.StartedAt.IsZero() {
 		c.StartedAt = since
 	}

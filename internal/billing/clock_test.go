@@ -34,6 +34,17 @@ func TestClock(t *testing.T) {
 			seen(5, Observed{Phase: Running, Ready: true}), seen(8, Observed{Phase: Pending, Suspended: true}),
 			seen(20, Observed{Phase: Pending}), seen(21, Observed{Phase: Running, Ready: true}),
 		}, Clock{StartedAt: at(5), RunningSince: at(21), Ran: 3 * time.Minute}},
+		{"pauses from when a suspension began, however late it is seen", []func(Clock) Clock{
+			seen(5, Observed{Phase: Running, Ready: true}), seen(60, Observed{Phase: Pending, Suspended: true, SuspendedAt: at(8)}),
+		}, Clock{StartedAt: at(5), Ran: 3 * time.Minute}},
+		{"starts anew after a suspension that nobody saw", []func(Clock) Clock{
+			seen(5, Observed{Phase: Running, Ready: true}), seen(60, Observed{Phase: Running, Ready: true, ResumedAt: at(50)}),
+			seen(61, Observed{Phase: Running, Ready: true, ResumedAt: at(50)}),
+		}, Clock{StartedAt: at(5), RunningSince: at(60)}},
+		{"stays where it is while the end of a suspension lies ahead by another clock", []func(Clock) Clock{
+			seen(5, Observed{Phase: Running, Ready: true}), seen(8, Observed{Phase: Pending, Suspended: true}),
+			seen(20, Observed{Phase: Running, Ready: true, ResumedAt: at(22)}), seen(21, Observed{Phase: Running, Ready: true, ResumedAt: at(22)}),
+		}, Clock{StartedAt: at(5), RunningSince: at(22), Ran: 3 * time.Minute}},
 		{"ends with the run", []func(Clock) Clock{
 			seen(5, Observed{Phase: Running, Ready: true}), seen(9, Observed{Phase: Succeeded, FinishedAt: at(8)}),
 		}, Clock{StartedAt: at(5), Ran: 3 * time.Minute}},

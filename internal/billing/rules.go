@@ -280,9 +280,11 @@ func deadline(in *Input, a Attempt) time.Time {
 }
 
 // startDeadline is when an attempt that hasn't started counts as failed. It runs from the workload's creation, anew from
-// the end of a suspension, and, while the API server refuses the workload, from when it should have been created.
+// the end of a suspension, also where the attempt had run before it, and, while the API server refuses the workload, from
+// when it should have been created.
 func startDeadline(in *Input, a Attempt) time.Time {
-	if in.Order.StartDeadline <= 0 || a.Settled || a.Elsewhere || a.Suspended || !a.Clock.StartedAt.IsZero() {
+	started := !a.Clock.RunningSince.IsZero() || (!a.Clock.StartedAt.IsZero() && a.ResumedAt.IsZero())
+	if in.Order.StartDeadline <= 0 || a.Settled || a.Elsewhere || a.Suspended || started {
 		return time.Time{}
 	}
 	if !a.Exists && in.Obstacle == nil {

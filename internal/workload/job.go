@@ -20,8 +20,13 @@ func observeJob(u *unstructured.Unstructured) Outcome {
 	var o Outcome
 	o.Suspended, _, _ = unstructured.NestedBool(u.Object, "spec", "suspend")
 	o.StartedAt = timeAt(u.Object, "status", "startTime")
-	if c, ok := condition(u, "Suspended"); ok && c.status == "False" {
-		o.ResumedAt = c.since
+	if c, ok := condition(u, "Suspended"); ok {
+		switch c.status {
+		case "True":
+			o.SuspendedAt = c.since
+		case "False":
+			o.ResumedAt = c.since
+		}
 	}
 
 	if c, ok := condition(u, "Complete"); ok && c.status == "True" {

@@ -45,7 +45,7 @@ func TestObserveJob(t *testing.T) {
 		{"a pod failed and is retried inside the Job", `status: {startTime: "2026-01-01T10:00:00Z", failed: 3, succeeded: 1, active: 1, ready: 0}`,
 			Outcome{Phase: Running, StartedAt: clock("10:00")}},
 		{"suspended", `{spec: {suspend: true}, status: {conditions: [{type: Suspended, status: "True", lastTransitionTime: "2026-01-01T10:05:00Z"}]}}`,
-			Outcome{Phase: Pending, Suspended: true}},
+			Outcome{Phase: Pending, Suspended: true, SuspendedAt: clock("10:05")}},
 		{"resumed", `{spec: {suspend: false}, status: {startTime: "2026-01-01T10:09:00Z", active: 1, ready: 1, conditions: [{type: Suspended, status: "False", lastTransitionTime: "2026-01-01T10:09:00Z"}]}}`,
 			Outcome{Phase: Running, Ready: true, StartedAt: clock("10:09"), ResumedAt: clock("10:09")}},
 		{"success criteria met is not an end", `status: {startTime: "2026-01-01T10:00:00Z", succeeded: 1, conditions: [{type: SuccessCriteriaMet, status: "True"}]}`,

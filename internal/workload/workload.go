@@ -46,6 +46,9 @@ type Outcome struct {
 	Ready bool
 	// StartedAt is the start that the kind reports, by the cluster's clock; zero if it reports none.
 	StartedAt time.Time
+	// SuspendedAt is when the suspension under way began, by the cluster's clock; zero if there is none, or the kind
+	// doesn't tell.
+	SuspendedAt time.Time
 	// ResumedAt is when the last suspension ended, by the cluster's clock; zero if there was none.
 	ResumedAt time.Time
 	// FinishedAt is the end that the kind reports, by the cluster's clock; zero unless the run has ended.
