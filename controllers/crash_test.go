@@ -271,6 +271,10 @@ type teller struct {
 	story story
 	bj    string
 
+	// before, if set, comes before each pass and each hand-over; conflicts tells that these may lose a resource version.
+	before    func()
+	conflicts bool
+
 	site     int
 	mishap   mishap
 	happened bool
@@ -369,20 +373,38 @@ func (s *teller) removeRowsBut(keep []string) {
 // settle makes passes until one changes nothing, and restarts a manager that died.
 func (s *teller) settle() {
 	s.t.Helper()
-	for range 15 {
+	quiet, enough := 0, 1
+	if s.before != nil {
+		enough = 2 // one for each manager, or for each look of a cache
+	}
+	for range 30 {
 		calls := len(s.calls)
+		s.prepare()
 		_, err := s.b.r.Reconcile(s.b.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: s.b.ns, Name: s.bj}})
 		s.survive(err)
-		if err == nil && calls == len(s.calls) {
+		if err != nil || calls != len(s.calls) {
+			quiet = 0
+			continue
+		}
+		if quiet++; quiet == enough {
 			return
 		}
 	}
 	s.t.Fatalf("BillableJob %s never comes to rest; calls: %v", s.bj, s.calls)
 }
 
+func (s *teller) prepare() {
+	if s.before != nil {
+		s.before()
+	}
+}
+
 // survive takes an error that the mishap explains, and starts a new manager for one that died.
 func (s *teller) survive(err error) {
 	s.t.Helper()
+	if s.conflicts && apierrors.IsConflict(err) {
+		return
+	}
 	if err != nil && !s.happened {
 		s.t.Fatalf("a pass failed: %v", err)
 	}
@@ -406,6 +428,7 @@ func (s *teller) due(want string) {
 	var result entryResult
 	err := errInjected
 	for tries := 0; err != nil && tries < 5; tries++ {
+		s.prepare()
 		result, err = s.b.r.runDue(s.b.ctx, entry)
 		s.survive(err)
 	}
