@@ -157,7 +157,7 @@ func (p *pass) projectDelivery(s *billingv1.BillableJobStatus) {
 func (p *pass) projectDeadLetter(s *billingv1.BillableJobStatus) {
 	b := p.in.Books
 	switch {
-	case b.Delivered:
+	case b.Delivered && b.DeadLettered:
 		if meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered) != nil {
 			p.set(s, billingv1.ConditionDeadLettered, false, billingv1.ReasonDelivered, "the job was delivered after all")
 		}

@@ -257,9 +257,9 @@ func TestAnIdleManagerWritesNothing(t *testing.T) {
 	}
 	var want string
 	eventually(t, "the manager has said all", func() bool {
-		was := want
 		want = versions()
-		return was == want
+		time.Sleep(500 * time.Millisecond)
+		return want == versions()
 	})
 	for end := time.Now().Add(quietFor); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if got := versions(); got != want {
