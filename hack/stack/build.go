@@ -18,7 +18,7 @@ func goBuild(checkout, module, version string, ldflags string, packages ...strin
 	inputs := append([]string{runtime.Version(), runtime.GOOS, runtime.GOARCH, ldflags}, packages...)
 	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil && !(os.IsNotExist(err) && name == "main.go") {
+		if err != nil && (name != "main.go" || !os.IsNotExist(err)) {
 			return artifact{}, fmt.Errorf("reading what to build: %w", err)
 		}
 		inputs = append(inputs, string(content))

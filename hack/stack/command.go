@@ -32,7 +32,7 @@ func (c command) run(ctx context.Context) error {
 	cmd := c.prepare(ctx)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		return c.failed(ctx, err, tail(c.log, 15))
+		return c.failed(ctx, err, tail(c.log))
 	}
 	return nil
 }
@@ -72,7 +72,8 @@ func (c command) failed(ctx context.Context, err error, said string) error {
 }
 
 // tail returns the last lines of a file, or why there are none.
-func tail(path string, lines int) string {
+func tail(path string) string {
+	const lines = 15
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

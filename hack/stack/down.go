@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 )
 
 // down ends all of the stack, makes sure that it has ended, and removes its data. The logs stay. The stack's lock is held.
@@ -46,18 +45,19 @@ func (s *stack) down(ctx context.Context) error {
 // stopStrays ends servers of this stack that the state doesn't know, as after a command that was killed between the start
 // of a server and the note of it.
 func (s *stack) stopStrays() error {
-	for deadline := time.Now().Add(stopWithin); ; time.Sleep(20 * time.Millisecond) {
-		left := strays(s.dir)
-		if len(left) == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("these processes of the stack don't end, not even when killed: %v", left)
-		}
+	var left []int
+	var failed error
+	gone := await(stopWithin, func() bool {
+		left = strays(s.dir)
 		for _, pid := range left {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return fmt.Errorf("ending process %d of the stack: %w", pid, err)
+				failed = fmt.Errorf("ending process %d of the stack: %w", pid, err)
 			}
 		}
+		return len(left) == 0 || failed != nil
+	})
+	if !gone {
+		failed = fmt.Errorf("these processes of the stack don't end, not even when killed: %v", left)
 	}
+	return failed
 }

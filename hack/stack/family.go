@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // family is the set of processes that share a mount namespace that isn't ours. It finds the children of a server that
@@ -19,8 +21,11 @@ func mountFamily(pid int) (family, error) {
 		return family{}, fmt.Errorf("reading the mount namespace: %w", err)
 	}
 	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
-	if err != nil || theirs == ours { // it has just ended, or it has no namespace of its own
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) || theirs == ours { // it has just ended, or it has no namespace of its own
 		return family{}, nil
+	}
+	if err != nil {
+		return family{}, fmt.Errorf("reading the mount namespace of process %d: %w", pid, err)
 	}
 	return family{namespace: theirs}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -48,11 +49,11 @@ func dispatch(ctx context.Context, args []string) (code int, err error) {
 		return 0, err
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	name := flags.String("name", "dev", "")
 	race := flags.Bool("race", false, "")
+	flags.SetOutput(io.Discard) // the error is returned
 	if err := flags.Parse(args[1:]); err != nil {
-		return 2, nil // flag has said what is wrong
+		return 2, fmt.Errorf("%w\n%s", err, usage)
 	}
 	s, err := openStack(*name)
 	if err != nil {

@@ -92,7 +92,7 @@ func (s *stack) start(sv server) error {
 	// Reap it if it ends while this command still runs.
 	go func() { _ = cmd.Wait() }()
 	if err != nil {
-		return fmt.Errorf("%s ended at once; it said:\n%s", sv.Name, tail(sv.Log, 15))
+		return fmt.Errorf("%s ended at once; it said:\n%s", sv.Name, tail(sv.Log))
 	}
 	sv.Process = process
 	return s.update(func(st *state) { st.put(sv.part) })
@@ -113,7 +113,7 @@ func (s *stack) awaitReady(ctx context.Context, sv server) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("starting %s: %w (last: %w); see %s, which ends:\n%s", sv.Name, context.Cause(ctx), err, sv.Log, tail(sv.Log, 15))
+			return fmt.Errorf("starting %s: %w (last: %w); see %s, which ends:\n%s", sv.Name, context.Cause(ctx), err, sv.Log, tail(sv.Log))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -121,7 +121,7 @@ func (s *stack) awaitReady(ctx context.Context, sv server) error {
 
 // ended explains why a server that was just started runs no longer, and gives up its ports if they were the cause.
 func (s *stack) ended(sv server) error {
-	said := tail(sv.Log, 15)
+	said := tail(sv.Log)
 	err := fmt.Errorf("%s ended as soon as it was started; see %s, which ends:\n%s", sv.Name, sv.Log, said)
 	if !strings.Contains(strings.ToLower(said), "address already in use") {
 		return err
@@ -150,10 +150,8 @@ func (s *stack) stop(ctx context.Context, p part) error {
 		if err := syscall.Kill(p.Process.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("stopping %s (process %d): %w", p.Name, p.Process.PID, err)
 		}
-		for deadline := time.Now().Add(stopWithin); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if !p.Process.alive() && len(family.living()) == 0 {
-				return removeContainer(ctx, p.Container)
-			}
+		if await(stopWithin, func() bool { return !p.Process.alive() && len(family.living()) == 0 }) {
+			return removeContainer(ctx, p.Container)
 		}
 	}
 	return fmt.Errorf("%s (process %d) doesn't end, not even when killed", p.Name, p.Process.PID)
