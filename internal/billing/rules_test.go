@@ -117,6 +117,10 @@ func TestDecide(t *testing.T) {
 		}, Decision{Verb: FailAgain, Attempt: 1, Reason: "BackoffLimitExceeded", Then: ThenRetry}},
 		{"a dead letter is written once", retrying, func(in *Input) { in.Books.DeadLettered = true }, Decision{Verb: DeadLetter, Attempt: 1}},
 		{"and then waits", retrying, func(in *Input) { in.Books.DeadLettered, in.Reported.DeadLettered = true, true }, Decision{Verb: Wait}},
+		{"up to its time to live", retrying, func(in *Input) {
+			in.Books.DeadLettered, in.Books.DeadLetteredAt, in.Reported.DeadLettered = true, at(8), true
+			in.Order.Expires, in.Order.TTL = true, 5*time.Minute
+		}, Decision{Verb: Wait, Wake: at(13)}},
 		{"for a redrive that knows how many there were", retrying, func(in *Input) {
 			in.Books.DeadLettered, in.Reported.DeadLettered, in.Books.Redrives, in.Signals.Redrive, in.Signals.Redrives = true, true, 2, true, 2
 		}, Decision{Verb: Redrive, Attempt: 1}},
@@ -144,6 +148,20 @@ func TestDecide(t *testing.T) {
 		{"a job cancelled by its predecessor may run again", charged, func(in *Input) {
 			in.Books.Mine, in.Books.Refunded, in.Reported.Refunded, in.Attempts = false, true, true, nil
 		}, Decision{Verb: Start}},
+		{"a reference that is applied again lends its retry a template", retrying, func(in *Input) {
+			in.Books.Mine, in.Order.Templated, in.Order.Referenced, in.Attempts[0].Referenced = false, false, true, true
+		}, Decision{Verb: Fill}},
+		{"and its run, on which nobody gave up, is waited for", retrying, func(in *Input) {
+			in.Due, in.LaneNow, in.Books.Mine, in.Order.Referenced = true, at(12), false, true
+			in.Attempts[0] = Attempt{Number: 0, Exists: true, Held: true, Referenced: true, Phase: Running}
+		}, Decision{Verb: Wait}},
+		{"a start deadline runs from the plan where another clock says that the creation was before it", charged, func(in *Input) {
+			in.Order.StartDeadline, in.Attempts[0].Clock, in.Attempts[0].Phase, in.Attempts[0].CreatedAt = 20*time.Minute, Clock{}, Pending, at(-60)
+		}, Decision{Verb: Wait, Wake: at(20)}},
+		{"a job whose deleted workload keeps its charge expires", charged, func(in *Input) {
+			in.Order.Keep, in.Order.Expires, in.Order.TTL = true, true, 5*time.Minute
+			in.Attempts[0] = Attempt{Number: 0, Settled: true, FinishedAt: at(9)}
+		}, Decision{Verb: Wait, Wake: at(14)}},
 		{"one that was cancelled itself may not", charged, func(in *Input) {
 			in.Books.Refunded, in.Reported.Refunded, in.Attempts = true, true, nil
 		}, Decision{Verb: Wait}},
