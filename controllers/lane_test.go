@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -131,7 +130,7 @@ func TestARedriveStartsAFreshRoundOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBench(t)
-	bj := b.apply("job", strings.Replace(trainingJob, "maxRetries: 2", "maxRetries: 1", 1))
+	bj := b.apply("job", oneRetry)
 	b.settle("job")
 	round := func(first int) {
 		t.Helper()

@@ -59,10 +59,10 @@ func TestEveryOrderOfSignalsNetsTheCost(t *testing.T) {
 					b.t = t
 					name := fmt.Sprintf("o%d", i)
 					bj := b.apply(name, v.spec)
-					b.settle(name)
+					must(t, b.pass(name))
 					for _, signal := range order {
 						v.say(b, name, signal, t)
-						b.settle(name)
+						must(t, b.pass(name))
 					}
 					want, phase := "charge -40, refund +40, reclaim -40", billingv1.PhaseReclaimed
 					if order[0] == "succeed" {
@@ -88,11 +88,11 @@ func TestEveryOrderOfSignalsSeenAtOnceIsADelivery(t *testing.T) {
 	for i, order := range orders() {
 		name := fmt.Sprintf("o%d", i)
 		bj := b.apply(name, trainingJob)
-		b.settle(name)
+		must(t, b.pass(name))
 		for _, signal := range order {
 			sayByAnnotation(b, name, signal, t)
 		}
-		b.settle(name)
+		must(t, b.pass(name))
 		b.wantRows(bj, "charge -40")
 		b.wantPhase(name, billingv1.PhaseDelivered)
 	}
@@ -104,7 +104,6 @@ func sayByWorkload(b *bench, name, signal string, t *testing.T) {
 	t.Helper()
 	if phase := b.get(name).Status.Phase; phase == billingv1.PhaseRetryScheduled && b.lastEntry().Name == name {
 		b.deliverDue(name)
-		b.settle(name)
 	}
 	job := fmt.Sprintf("%s-%d", name, *b.get(name).Status.Attempt)
 	switch {

@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -89,7 +88,7 @@ func TestARefundDoesNotWaitForRedis(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			b := newBench(t)
-			bj := b.apply("job", strings.Replace(trainingJob, "maxRetries: 2", "maxRetries: 1", 1))
+			bj := b.apply("job", oneRetry)
 			b.settle("job")
 			b.fails("job-0")
 			due := b.clock.Now().Add(10 * time.Second)

@@ -16,34 +16,18 @@ import (
 	billingv1 "recoup.dev/recoup/api/v1"
 )
 
-// TestADeletedStatusIsMadeAgainWithoutBooking takes the status away from BillableJobs at rest, once from the manager that
-// wrote it and once from one that knows nothing.
-func TestADeletedStatusIsMadeAgainWithoutBooking(t *testing.T) {
-	for _, c := range resting {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			b := newBench(t)
-			b.apply("job", c.spec)
-			b.settle("job")
-			c.lead(b)
-			b.settle("job")
-			status, books, jobs := b.statusInWords("job"), b.booksInWords(), b.workloads()
-
-			for _, restarted := range []bool{false, true} {
-				if restarted {
-					b.r = b.newReconciler(b.c)
-				}
-				bj := b.get("job")
-				bj.Status = billingv1.BillableJobStatus{}
-				must(t, b.c.Status().Update(b.ctx, bj))
-				b.settle("job")
-				g.Expect(b.statusInWords("job")).To(Equal(status), "the status, by a manager that was started anew: %t", restarted)
-				g.Expect(b.booksInWords()).To(Equal(books), "the books")
-				g.Expect(b.workloads()).To(Equal(jobs), "the workloads")
-			}
-		})
-	}
+// rebuilds takes the status away from a BillableJob at rest and wants it back as it was, with nothing booked or started.
+func (b *bench) rebuilds(who, name string) {
+	b.t.Helper()
+	status, books, jobs := b.statusInWords(name), b.booksInWords(), b.workloads()
+	bj := b.get(name)
+	bj.Status = billingv1.BillableJobStatus{}
+	must(b.t, b.c.Status().Update(b.ctx, bj))
+	b.settle(name)
+	g := NewWithT(b.t)
+	g.Expect(b.statusInWords(name)).To(Equal(status), "the status, by %s", who)
+	g.Expect(b.booksInWords()).To(Equal(books), "the books, by %s", who)
+	g.Expect(b.workloads()).To(Equal(jobs), "the workloads, by %s", who)
 }
 
 // statusInWords is what a status says that the books and the cluster know as well: the record of attempts that ended, and
