@@ -90,7 +90,7 @@ func TestAJobThatIsRecreatedAtAnotherPriceIsAConflict(t *testing.T) {
 
 func TestAForeignObjectUnderTheFirstAttemptsNameIsAConflictBeforeTheCharge(t *testing.T) {
 	b := newBench(t)
-	foreign := b.userJob("job-0", plainJob)
+	foreign := b.userJob("job-0")
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
 	b.wantUncharged(bj)
@@ -116,7 +116,7 @@ func TestAForeignObjectUnderARetrysNameIsAConflictThatStaysInSight(t *testing.T)
 	b.settle("job")
 	b.clock.advance(30 * time.Second)
 	b.settle("job")
-	foreign := b.userJob("job-1", plainJob)
+	foreign := b.userJob("job-1")
 	b.wantRows(bj, "charge -40, refund +40")
 
 	b.deliverDue("job")
@@ -189,7 +189,7 @@ func TestAnAttemptCountsByItsControllerReference(t *testing.T) {
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
-	b.userJob("impostor", plainJob, func(job *batchv1.Job) {
+	b.userJob("impostor", func(job *batchv1.Job) {
 		job.Labels = map[string]string{billingv1.LabelBillableJob: "job", billingv1.LabelAttempt: "0"}
 	})
 	b.succeeds("impostor")

@@ -33,7 +33,7 @@ func TestADeadlineRunsFromTheFirstReadyPod(t *testing.T) {
 	b.clock.advance(time.Second)
 	b.settle("job")
 	b.wantRows(bj, "charge -40, refund +40")
-	b.wantOutcome("job", 0, "Failed DeadlineExceeded")
+	b.wantOutcome(0, "Failed DeadlineExceeded")
 }
 
 func TestADeadlineDoesntCountSuspension(t *testing.T) {
@@ -56,10 +56,10 @@ func TestADeadlineDoesntCountSuspension(t *testing.T) {
 			b.runs("job-0")
 			b.settle("job")
 			b.clock.advance(6 * time.Minute)
-			c.down(b, func() { b.suspend("job-0", true) })
+			c.down(b, func() { b.suspend(true) })
 			b.clock.advance(time.Hour)
 			b.settle("job")
-			b.suspend("job-0", false)
+			b.suspend(false)
 			b.settle("job")
 			b.clock.advance(time.Minute)
 			b.settle("job")
@@ -71,7 +71,7 @@ func TestADeadlineDoesntCountSuspension(t *testing.T) {
 			b.clock.advance(time.Second)
 			b.settle("job")
 			b.wantRows(bj, "charge -40, refund +40")
-			b.wantOutcome("job", 0, "Failed DeadlineExceeded")
+			b.wantOutcome(0, "Failed DeadlineExceeded")
 		})
 	}
 }
@@ -85,9 +85,9 @@ func TestADeadlineDoesntCountASuspensionThatNobodySaw(t *testing.T) {
 	b.runs("job-0")
 	b.settle("job")
 	b.clock.advance(time.Minute)
-	b.suspend("job-0", true)
+	b.suspend(true)
 	b.clock.advance(time.Hour)
-	b.suspend("job-0", false)
+	b.suspend(false)
 	b.runs("job-0")
 	b.restart()
 	b.settle("job")
@@ -109,7 +109,7 @@ func TestAStartDeadlineRunsFromTheCreation(t *testing.T) {
 	b.clock.advance(time.Second)
 	b.settle("job")
 	b.wantRows(bj, "charge -40, refund +40")
-	b.wantOutcome("job", 0, "Failed StartDeadlineExceeded")
+	b.wantOutcome(0, "Failed StartDeadlineExceeded")
 	b.wantCondition("job", billingv1.ConditionRefunded, metav1.ConditionTrue, "StartDeadlineExceeded", "")
 }
 
@@ -138,12 +138,12 @@ func TestAStartDeadlineRunsAnewAfterASuspension(t *testing.T) {
 				b.runs("job-0")
 				b.settle("job")
 			}
-			b.suspend("job-0", true)
+			b.suspend(true)
 			b.settle("job")
 			b.clock.advance(time.Hour)
 			b.settle("job")
 			b.wantRows(bj, "charge -40")
-			b.suspend("job-0", false)
+			b.suspend(false)
 			b.settle("job")
 			b.clock.advance(5*time.Minute - time.Second)
 			b.settle("job")
@@ -151,7 +151,7 @@ func TestAStartDeadlineRunsAnewAfterASuspension(t *testing.T) {
 			b.clock.advance(time.Second)
 			b.settle("job")
 			b.wantRows(bj, "charge -40, refund +40")
-			b.wantOutcome("job", 0, "Failed StartDeadlineExceeded")
+			b.wantOutcome(0, "Failed StartDeadlineExceeded")
 		})
 	}
 }

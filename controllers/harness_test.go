@@ -328,6 +328,9 @@ func (b *bench) settle(name string) {
 func (b *bench) deliverDue(name string) entryResult {
 	b.t.Helper()
 	entry := b.lastEntry()
+	if entry.Name != name {
+		b.t.Fatalf("the newest entry is about BillableJob %s, not %s", entry.Name, name)
+	}
 	if wait := entry.NotBefore.Sub(b.clock.Now()); wait > 0 {
 		b.clock.advance(wait)
 	}

@@ -16,12 +16,13 @@ import (
 	billingv1 "recoup.dev/recoup/api/v1"
 )
 
-func keep(spec string) string { return "deletionPolicy: Keep\n" + spec }
+// keptJob is a trainingJob whose charge stays when somebody stops it.
+const keptJob = "deletionPolicy: Keep\n" + trainingJob
 
 func TestACancellationStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 	for _, c := range []struct{ name, spec, rows string }{
 		{"Refund", trainingJob, "charge -40, refund +40"},
-		{"Keep", keep(trainingJob), "charge -40"},
+		{"Keep", keptJob, "charge -40"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -29,7 +30,7 @@ func TestACancellationStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 			b.settle("job")
 			b.runs("job-0")
 			b.settle("job")
-			b.change("job", cancelled)
+			b.change(cancelled)
 			b.settle("job")
 			if b.job("job-0").DeletionTimestamp == nil {
 				t.Fatal("the attempt wasn't stopped")
@@ -39,7 +40,7 @@ func TestACancellationStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 			b.settle("job")
 			b.wantRows(bj, c.rows)
 			b.wantPhase("job", billingv1.PhaseCancelled)
-			b.wantOutcome("job", 0, "Stopped Cancelled")
+			b.wantOutcome(0, "Stopped Cancelled")
 			b.wantGone(b.jobNamed("job-0"))
 
 			b.restart()
@@ -61,12 +62,12 @@ func TestACancellationTakesASuccessThatCameFirst(t *testing.T) {
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
-	b.change("job", cancelled)
+	b.change(cancelled)
 	b.succeeds("job-0")
 	b.settle("job")
 	b.wantRows(bj, "charge -40")
 	b.wantPhase("job", billingv1.PhaseDelivered)
-	b.wantOutcome("job", 0, "Succeeded")
+	b.wantOutcome(0, "Succeeded")
 }
 
 func TestACancellationBeforeTheChargeBooksNothing(t *testing.T) {
@@ -87,7 +88,7 @@ func TestACancellationOfARetryThatWaitsStartsNothing(t *testing.T) {
 	b.settle("job")
 	b.fails("job-0")
 	b.settle("job")
-	b.change("job", cancelled)
+	b.change(cancelled)
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseCancelled)
 	if got := b.deliverDue("job").word; got != "settled" {
@@ -99,11 +100,11 @@ func TestACancellationOfARetryThatWaitsStartsNothing(t *testing.T) {
 
 func TestACancelledReferenceRunsOnAtItsPrice(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	bj := b.apply("job", reference)
 	b.settle("job")
 	b.runs("train")
-	b.change("job", cancelled)
+	b.change(cancelled)
 	b.settle("job")
 	b.wantRows(bj, "charge -40")
 	if b.job("train").DeletionTimestamp != nil {
@@ -118,7 +119,7 @@ func TestACancelledReferenceRunsOnAtItsPrice(t *testing.T) {
 
 func TestADeletionBeforeTheChargeBooksNothing(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.fault.failBefore("charge")
 	bj := b.apply("job", reference)
 	if err := b.pass("job"); err == nil {
@@ -144,7 +145,7 @@ func TestADeletionStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 	}{
 		{"charged", trainingJob, "charge -40, refund +40", false},
 		{"running", trainingJob, "charge -40, refund +40", true},
-		{"running, Keep", keep(trainingJob), "charge -40", true},
+		{"running, Keep", keptJob, "charge -40", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -177,7 +178,7 @@ func TestADeletionStopsItsOwnAttemptAlone(t *testing.T) {
 	b.settle("job")
 	b.strip("job-0")
 	b.deleteJob("job-0", metav1.DeletePropagationBackground)
-	foreign := b.userJob("job-0", plainJob)
+	foreign := b.userJob("job-0")
 	b.delete("job")
 	b.settle("job")
 	b.wantGone(b.bjNamed("job"))
@@ -231,7 +232,7 @@ func TestADeletionOfADeliveredJobMovesNothing(t *testing.T) {
 
 func TestADeletionLeavesAReferenceRunningAtItsPrice(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	bj := b.apply("job", "jobID: order-1\n"+reference)
 	b.settle("job")
 	b.runs("train")
@@ -291,7 +292,7 @@ func TestAJobThatIsAppliedAgainResumesWhereTheBooksStand(t *testing.T) {
 		},
 		{
 			name:   "cancelled: it may run again",
-			before: func(b *bench) { b.change("job", cancelled); b.settle("job"); b.collect("job-0"); b.settle("job") },
+			before: func(b *bench) { b.change(cancelled); b.settle("job"); b.collect("job-0"); b.settle("job") },
 			phase:  billingv1.PhaseRefunded, rows: "charge -40, refund +40",
 			after:     func(b *bench) { b.succeeds("job-0") },
 			rowsAfter: "charge -40, refund +40, reclaim -40", jobs: []string{"job-0"}, lastPhaseWant: billingv1.PhaseReclaimed,
@@ -299,7 +300,7 @@ func TestAJobThatIsAppliedAgainResumesWhereTheBooksStand(t *testing.T) {
 		{
 			name: "kept: it runs for the charge that it paid",
 			before: func(b *bench) {
-				b.change("job", func(s *billingv1.BillableJobSpec) { s.DeletionPolicy = "Keep" })
+				b.change(func(s *billingv1.BillableJobSpec) { s.DeletionPolicy = "Keep" })
 				b.deleteJob("job-0", "Background")
 				b.settle("job")
 			},
@@ -335,7 +336,7 @@ func TestAJobThatIsAppliedAgainResumesWhereTheBooksStand(t *testing.T) {
 // A reference that is applied again has no template of its own, and its retry is due.
 func TestAReferenceThatIsAppliedAgainIsRetriedFromItsWorkload(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	bj := b.apply("job", "jobID: order-1\n"+reference)
 	b.settle("job")
 	b.fails("train")
@@ -351,7 +352,7 @@ func TestAReferenceThatIsAppliedAgainIsRetriedFromItsWorkload(t *testing.T) {
 	if got := b.deliverDue("job").word; got != "postponed" {
 		t.Fatalf("the entry of a retry without a template was %s, want postponed", got)
 	}
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.settle("job")
 	if got := b.get("job").Spec.Template; got == nil {
 		t.Fatal("the template wasn't filled in")
@@ -411,7 +412,7 @@ func TestAMassDeletionLeavesTheBooksWhole(t *testing.T) {
 func TestAWorkloadThatSomebodyDeletesIsSettledByPolicyAndNotRetried(t *testing.T) {
 	for _, c := range []struct{ name, spec, rows string }{
 		{"Refund", trainingJob, "charge -40, refund +40"},
-		{"Keep", keep(trainingJob), "charge -40"},
+		{"Keep", keptJob, "charge -40"},
 	} {
 		for _, propagation := range []metav1.DeletionPropagation{"Background", "Foreground"} {
 			t.Run(c.name+" "+string(propagation), func(t *testing.T) {
@@ -429,7 +430,7 @@ func TestAWorkloadThatSomebodyDeletesIsSettledByPolicyAndNotRetried(t *testing.T
 				b.wantGone(b.jobNamed("job-0"))
 				b.wantRows(bj, c.rows)
 				b.wantPhase("job", billingv1.PhaseCancelled)
-				b.wantOutcome("job", 0, "Failed WorkloadDeleted")
+				b.wantOutcome(0, "Failed WorkloadDeleted")
 				b.clock.advance(time.Hour)
 				b.restart()
 				b.settle("job")
@@ -454,13 +455,13 @@ func TestARetryThatSomebodyDeletesIsLeftToPeople(t *testing.T) {
 	b.settle("job")
 	b.wantRows(bj, "charge -40, refund +40")
 	b.wantPhase("job", billingv1.PhaseDeadLettered)
-	b.wantOutcome("job", 1, "Failed WorkloadDeleted")
+	b.wantOutcome(1, "Failed WorkloadDeleted")
 	b.wantGone(b.jobNamed("job-1"))
 }
 
 func TestWorkloadsOfABillableJobThatIsGoneAreLetGoOf(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.apply("ref", reference)
 	b.settle("ref")
 	b.apply("job", trainingJob)
@@ -531,17 +532,17 @@ func TestABillableJobExpiresAfterItFinished(t *testing.T) {
 		{"dead-lettered", strings.Replace(trainingJob, "maxRetries: 2", "maxRetries: 0", 1), "charge -40, refund +40",
 			func(b *bench) { b.fails("job-0") }},
 		{"cancelled", trainingJob, "charge -40, refund +40", func(b *bench) {
-			b.change("job", cancelled)
+			b.change(cancelled)
 			b.settle("job")
 			b.collect("job-0")
 		}},
-		{"cancelled, Keep", keep(trainingJob), "charge -40", func(b *bench) {
-			b.change("job", cancelled)
+		{"cancelled, Keep", keptJob, "charge -40", func(b *bench) {
+			b.change(cancelled)
 			b.settle("job")
 			b.collect("job-0")
 		}},
 		{"its workload deleted", trainingJob, "charge -40, refund +40", func(b *bench) { b.deleteJob("job-0", "Background") }},
-		{"its workload deleted, Keep", keep(trainingJob), "charge -40", func(b *bench) { b.deleteJob("job-0", "Background") }},
+		{"its workload deleted, Keep", keptJob, "charge -40", func(b *bench) { b.deleteJob("job-0", "Background") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)

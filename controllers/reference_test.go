@@ -25,7 +25,7 @@ workloadRef: {apiVersion: batch/v1, kind: Job, name: train}
 
 func TestAReferencedJobIsChargedOnSight(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	patches := b.watchPatches()
 	bj := b.apply("job", reference)
 	b.settle("job")
@@ -91,7 +91,7 @@ spec:
 
 func TestAReferencedJobIsRepeatedFromItsOwnSpec(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob, func(job *batchv1.Job) {
+	b.userJob("train", func(job *batchv1.Job) {
 		suspended := true
 		job.Spec.Suspend = &suspended
 		job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "gpus", "app.kubernetes.io/managed-by": "Helm"}
@@ -130,7 +130,7 @@ func TestAReferencedJobIsRepeatedFromItsOwnSpec(t *testing.T) {
 
 func TestAReferencedJobThatEndedBeforeTheChargeIsChargedAllTheSame(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.succeeds("train")
 	bj := b.apply("job", reference)
 	b.settle("job")
@@ -144,7 +144,7 @@ func TestAReferencedJobThatEndedBeforeTheChargeIsChargedAllTheSame(t *testing.T)
 
 func TestAReferencedJobThatFailedBeforeTheChargeIsRefundedAndRetried(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.fails("train")
 	bj := b.apply("job", reference)
 	b.settle("job")
@@ -165,7 +165,7 @@ func TestAMissingWorkloadIsWaitedFor(t *testing.T) {
 	b.wantCondition("job", billingv1.ConditionBlocked, metav1.ConditionTrue, billingv1.ReasonWorkloadNotFound,
 		`Job "train", which spec.workloadRef names, doesn't exist in namespace "`+b.ns+`"; create it, or correct the name`)
 
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.settle("job")
 	b.wantRows(bj, "charge -40")
 	b.wantCondition("job", billingv1.ConditionBlocked, metav1.ConditionFalse, billingv1.ReasonNothingToDo, "")
@@ -173,7 +173,7 @@ func TestAMissingWorkloadIsWaitedFor(t *testing.T) {
 
 func TestAWorkloadIsBilledByOneBillableJob(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	first := b.apply("first", reference)
 	b.settle("first")
 	second := b.apply("second", reference)
@@ -200,7 +200,7 @@ func TestAWorkloadIsBilledByOneBillableJob(t *testing.T) {
 
 func TestTwoClaimsAtOnceAreOneCharge(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	first, second := b.apply("first", reference), b.apply("second", reference)
 	var wg sync.WaitGroup
 	for _, name := range []string{"first", "second"} {
@@ -253,7 +253,7 @@ func TestAReferenceToAnUnknownKindIsRefused(t *testing.T) {
 
 func TestAWorkloadTooLargeToRepeatIsRefusedBeforeTheCharge(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob, func(job *batchv1.Job) {
+	b.userJob("train", func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "DATA", Value: strings.Repeat("x", 256<<10)}}
 	})
 	bj := b.apply("job", reference)
@@ -266,7 +266,7 @@ func TestAWorkloadTooLargeToRepeatIsRefusedBeforeTheCharge(t *testing.T) {
 	b.deleteJob("train", metav1.DeletePropagationBackground)
 	b.settle("job")
 	b.wantGone(b.jobNamed("train"))
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.settle("job")
 	b.wantRows(bj, "charge -40")
 }
@@ -274,7 +274,7 @@ func TestAWorkloadTooLargeToRepeatIsRefusedBeforeTheCharge(t *testing.T) {
 // A deletion that the manager didn't see finds the outcome that the finalizer kept.
 func TestAnEndThatTheTTLTookWhileTheManagerWasDownIsFound(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	bj := b.apply("job", reference)
 	b.settle("job")
 
@@ -285,7 +285,7 @@ func TestAnEndThatTheTTLTookWhileTheManagerWasDownIsFound(t *testing.T) {
 	b.settle("job")
 	b.wantRows(bj, "charge -40")
 	b.wantPhase("job", billingv1.PhaseDelivered)
-	b.wantOutcome("job", 0, "Succeeded")
+	b.wantOutcome(0, "Succeeded")
 	b.wantGone(b.jobNamed("train"))
 }
 
@@ -299,7 +299,7 @@ func TestAWorkloadThatVanishedWhileTheManagerWasDownIsSettledByPolicy(t *testing
 	} {
 		t.Run(c.policy, func(t *testing.T) {
 			b := newBench(t)
-			b.userJob("train", plainJob)
+			b.userJob("train")
 			bj := b.apply("job", "deletionPolicy: "+c.policy+"\n"+reference)
 			b.settle("job")
 			b.runs("train")
@@ -311,7 +311,7 @@ func TestAWorkloadThatVanishedWhileTheManagerWasDownIsSettledByPolicy(t *testing
 			b.settle("job")
 			b.wantRows(bj, c.rows)
 			b.wantPhase("job", c.phase)
-			b.wantOutcome("job", 0, "Failed WorkloadDeleted")
+			b.wantOutcome(0, "Failed WorkloadDeleted")
 			b.restart()
 			b.settle("job")
 			b.wantRows(bj, c.rows)
@@ -328,16 +328,16 @@ func TestAWorkloadIsToldApartByUID(t *testing.T) {
 		name   string
 		repeat func(b *bench, was *batchv1.Job)
 	}{
-		{"written anew", func(b *bench, _ *batchv1.Job) { b.userJob("train", plainJob) }},
+		{"written anew", func(b *bench, _ *batchv1.Job) { b.userJob("train") }},
 		{"from an export that holds the claim", func(b *bench, was *batchv1.Job) {
-			b.userJob("train", plainJob, func(job *batchv1.Job) {
+			b.userJob("train", func(job *batchv1.Job) {
 				job.Annotations, job.Labels, job.Finalizers = was.Annotations, was.Labels, was.Finalizers
 			})
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
-			b.userJob("train", plainJob)
+			b.userJob("train")
 			bj := b.apply("job", reference)
 			b.settle("job")
 			was := b.job("train")
@@ -347,7 +347,7 @@ func TestAWorkloadIsToldApartByUID(t *testing.T) {
 			b.succeeds("train")
 			b.settle("job")
 			b.wantRows(bj, "charge -40, refund +40")
-			b.wantOutcome("job", 0, "Failed WorkloadDeleted")
+			b.wantOutcome(0, "Failed WorkloadDeleted")
 			if f := b.job("train").Finalizers; len(f) != 0 {
 				t.Errorf("the new Job has the finalizers %v", f)
 			}

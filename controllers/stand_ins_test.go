@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,11 +37,11 @@ template:
       image: train
 `
 
-// userJob creates a Job that no BillableJob made.
-func (b *bench) userJob(name, spec string, more ...func(*batchv1.Job)) *batchv1.Job {
+// userJob creates a plainJob that no BillableJob made.
+func (b *bench) userJob(name string, more ...func(*batchv1.Job)) *batchv1.Job {
 	b.t.Helper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.ns}}
-	must(b.t, yaml.UnmarshalStrict([]byte(spec), &job.Spec))
+	must(b.t, yaml.UnmarshalStrict([]byte(plainJob), &job.Spec))
 	for _, change := range more {
 		change(job)
 	}
@@ -81,9 +82,10 @@ func (b *bench) conditions(types ...string) func(*batchv1.JobStatus) {
 	}
 }
 
-// suspend holds a Job back, or lets it go on, as a queue manager and the job controller do.
-func (b *bench) suspend(name string, suspended bool) {
+// suspend holds the Job "job-0" back, or lets it go on, as a queue manager and the job controller do.
+func (b *bench) suspend(suspended bool) {
 	b.t.Helper()
+	const name = "job-0"
 	job := b.job(name)
 	job.Spec.Suspend = &suspended
 	must(b.t, b.c.Update(b.ctx, job))
@@ -130,10 +132,10 @@ func (b *bench) delete(name string) {
 	must(b.t, b.c.Delete(b.ctx, b.get(name)))
 }
 
-// change updates a BillableJob's spec as a user does.
-func (b *bench) change(name string, change func(*billingv1.BillableJobSpec)) {
+// change updates the spec of the BillableJob "job" as a user does.
+func (b *bench) change(change func(*billingv1.BillableJobSpec)) {
 	b.t.Helper()
-	bj := b.get(name)
+	bj := b.get("job")
 	change(&bj.Spec)
 	must(b.t, b.c.Update(b.ctx, bj))
 }
@@ -215,10 +217,11 @@ func (b *bench) wantUncharged(bj *billingv1.BillableJob) {
 	}
 }
 
-// wantOutcome asserts how an attempt ended, in words: "Failed BackoffLimitExceeded".
-func (b *bench) wantOutcome(name string, attempt int32, want string) {
+// wantOutcome asserts how an attempt of the BillableJob "job" ended, in words: "Failed BackoffLimitExceeded".
+func (b *bench) wantOutcome(attempt int32, want string) {
 	b.t.Helper()
-	for _, a := range b.get(name).Status.Attempts {
+	attempts := b.get("job").Status.Attempts
+	for _, a := range attempts {
 		if a.Number == attempt {
 			if got := strings.TrimSpace(fmt.Sprintf("%s %s", a.Outcome, a.Reason)); got != want {
 				b.t.Fatalf("attempt %d is %q, want %q", attempt, got, want)
@@ -226,19 +229,13 @@ func (b *bench) wantOutcome(name string, attempt int32, want string) {
 			return
 		}
 	}
-	b.t.Fatalf("attempt %d isn't in the status: %+v", attempt, b.get(name).Status.Attempts)
+	b.t.Fatalf("attempt %d isn't in the status: %+v", attempt, attempts)
 }
 
-// eventually waits for something that the API server does in its own time.
+// eventually waits for something that others do in their own time.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came to pass that %s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	NewWithT(t).Eventually(done, 30*time.Second, 20*time.Millisecond).Should(BeTrue(), "it never came to pass that %s", what)
 }
 
 func sameJSON(t *testing.T, a, b string) bool {

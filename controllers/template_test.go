@@ -42,7 +42,7 @@ func TestATemplateThatCantRunIsRefusedBeforeTheCharge(t *testing.T) {
 			b.wantCondition("job", billingv1.ConditionStalled, metav1.ConditionTrue, c.reason, c.message)
 			b.wantCondition("job", billingv1.ConditionCharged, metav1.ConditionFalse, billingv1.ReasonNotCharged, "")
 
-			b.change("job", func(spec *billingv1.BillableJobSpec) { spec.Template = templateOf(t, trainingJob) })
+			b.change(func(spec *billingv1.BillableJobSpec) { spec.Template = templateOf(t, trainingJob) })
 			b.settle("job")
 			b.wantRows(bj, "charge -40")
 			b.wantJobs("job-0")
@@ -104,7 +104,7 @@ func TestAQuotaIsWaitedForBeforeTheCharge(t *testing.T) {
 // The room that a quota leaves for a retry says nothing about a run that is under way: it is charged on sight.
 func TestAQuotaThatItsOwnJobFillsDoesntLetItRunFree(t *testing.T) {
 	b := newBench(t)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.quota("1", "1")
 	bj := b.apply("job", reference)
 	b.settle("job")
@@ -179,7 +179,7 @@ func TestARetryThatTheAPIServerCallsInvalidIsDeadLettered(t *testing.T) {
 	b.settle("job")
 	b.fails("job-0")
 	b.settle("job")
-	b.change("job", func(spec *billingv1.BillableJobSpec) {
+	b.change(func(spec *billingv1.BillableJobSpec) {
 		spec.Template = templateOf(t, strings.Replace(trainingJob, "restartPolicy: Never", "restartPolicy: Always", 1))
 	})
 	b.settle("job")
@@ -191,7 +191,7 @@ func TestARetryThatTheAPIServerCallsInvalidIsDeadLettered(t *testing.T) {
 	b.wantCondition("job", billingv1.ConditionStalled, metav1.ConditionTrue, billingv1.ReasonPermanentFailure, `"0"`)
 	b.wantJobs("job-0")
 
-	b.change("job", func(spec *billingv1.BillableJobSpec) { spec.Template = templateOf(t, trainingJob) })
+	b.change(func(spec *billingv1.BillableJobSpec) { spec.Template = templateOf(t, trainingJob) })
 	b.annotate("job", billingv1.AnnotationRedrive, "0")
 	b.settle("job")
 	if got := b.deliverDue("job").word; got != "started" {

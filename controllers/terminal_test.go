@@ -54,8 +54,8 @@ func TestARunThatIsHeldUpGoesOn(t *testing.T) {
 	b.settle("job")
 	for _, step := range []func(){
 		func() { b.runs("job-0") },
-		func() { b.suspend("job-0", true) },
-		func() { b.suspend("job-0", false) },
+		func() { b.suspend(true) },
+		func() { b.suspend(false) },
 		func() { b.runs("job-0") },
 		func() { b.jobStatus("job-0", func(s *batchv1.JobStatus) { *s.Ready, s.Failed = 0, 1 }) },
 		func() { b.jobStatus("job-0", func(s *batchv1.JobStatus) { *s.Ready, s.Failed = 1, 2 }) },
@@ -197,7 +197,7 @@ func TestAnEndIsHeldUntilItIsBooked(t *testing.T) {
 			if err := b.pass("job"); err == nil || b.fault.pending() {
 				t.Fatalf("the pass ended with %v; the fault should have hit it", err)
 			}
-			b.wantOutcome("job", 0, "")
+			b.wantOutcome(0, "")
 			if !hasFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
 				t.Fatal("the workload was let go of before its end was booked")
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -111,7 +112,7 @@ func TestTheManagerSeesWhatHappens(t *testing.T) {
 		}
 		return false
 	})
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.isHeld("train", true)
 	b.comes("claimed", billingv1.PhaseCharged)
 	b.succeeds("train")
@@ -163,7 +164,7 @@ func TestAWorkersAttemptIsSeenByItsControllerReference(t *testing.T) {
 		t.Fatalf("the lane has %+v, want attempt 1", entry)
 	}
 
-	b.userJob("job-1", plainJob, func(job *batchv1.Job) {
+	b.userJob("job-1", func(job *batchv1.Job) {
 		controller := true
 		job.Labels = map[string]string{billingv1.LabelAttempt: "1"}
 		job.OwnerReferences = []metav1.OwnerReference{{
@@ -185,7 +186,7 @@ func TestAWorkersAttemptIsSeenByItsControllerReference(t *testing.T) {
 func TestTheCacheHoldsOnlyWhatIsRead(t *testing.T) {
 	b := newBench(t)
 	mgr := b.manage(true)
-	b.userJob("unrelated", plainJob)
+	b.userJob("unrelated")
 	b.apply("job", quick)
 	b.comes("job", billingv1.PhaseCharged)
 	list := &unstructured.UnstructuredList{}
@@ -210,7 +211,7 @@ const quietFor = obstacleRecheck + 2*time.Second
 func TestAnIdleManagerWritesNothing(t *testing.T) {
 	b := newBench(t)
 	b.manage(true)
-	b.userJob("train", plainJob)
+	b.userJob("train")
 	b.apply("charged", trainingJob)
 	b.apply("running", "deadline: 1h\nstartDeadline: 1h\n"+trainingJob)
 	b.apply("delivered", trainingJob)
@@ -255,15 +256,11 @@ func TestAnIdleManagerWritesNothing(t *testing.T) {
 		}
 		return s.String()
 	}
-	var want string
-	eventually(t, "the manager has said all", func() bool {
+	g, want := NewWithT(t), ""
+	g.Eventually(func() bool {
+		was := want
 		want = versions()
-		time.Sleep(500 * time.Millisecond)
-		return want == versions()
-	})
-	for end := time.Now().Add(quietFor); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if got := versions(); got != want {
-			t.Fatalf("an idle manager wrote: the resource versions were\n%s\nand are\n%s", want, got)
-		}
-	}
+		return was == want
+	}, 30*time.Second, 500*time.Millisecond).Should(BeTrue(), "the manager never comes to rest")
+	g.Consistently(versions, quietFor, 200*time.Millisecond).Should(Equal(want), "an idle manager wrote")
 }

@@ -332,7 +332,8 @@ func start(in *Input) (Decision, bool) {
 	if a.Recorded() {
 		return pass()
 	}
-	if in.Obstacle != nil || !in.Order.Templated && !(a.Number == 0 && in.Order.Referenced) {
+	referenced := a.Number == 0 && in.Order.Referenced
+	if in.Obstacle != nil || (!in.Order.Templated && !referenced) {
 		return waitUntil(startDeadline(in, a))
 	}
 	return doAttempt(Start, b.Attempt)
