@@ -12,6 +12,7 @@ import (
 )
 
 func TestAJobIDBelongsToTheObjectThatOpenedIt(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first := b.apply("first", "jobID: order-1\n"+trainingJob)
 	b.settle("first")
@@ -40,6 +41,7 @@ func TestAJobIDBelongsToTheObjectThatOpenedIt(t *testing.T) {
 }
 
 func TestTwoObjectsThatOpenOneJobIDAtOnceAreOneCharge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first := b.apply("first", "jobID: order-1\n"+trainingJob)
 	b.apply("second", "jobID: order-1\n"+trainingJob)
@@ -65,6 +67,7 @@ func TestAJobThatIsRecreatedAtAnotherPriceIsAConflict(t *testing.T) {
 		{"account", "account: team-a", "account: team-b", `the books have this job for account "team-a", not "team-b"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", "jobID: order-1\n"+trainingJob)
 			b.settle("job")
@@ -89,6 +92,7 @@ func TestAJobThatIsRecreatedAtAnotherPriceIsAConflict(t *testing.T) {
 }
 
 func TestAForeignObjectUnderTheFirstAttemptsNameIsAConflictBeforeTheCharge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	foreign := b.userJob("job-0")
 	bj := b.apply("job", trainingJob)
@@ -109,6 +113,7 @@ func TestAForeignObjectUnderTheFirstAttemptsNameIsAConflictBeforeTheCharge(t *te
 }
 
 func TestAForeignObjectUnderARetrysNameIsAConflictThatStaysInSight(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "deadline: 30s\n"+trainingJob)
 	b.settle("job")
@@ -156,6 +161,7 @@ func TestAForeignObjectUnderARetrysNameIsAConflictThatStaysInSight(t *testing.T)
 }
 
 func TestAPredecessorsObjectIsWaitedOut(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	first := b.apply("job", trainingJob)
 	b.settle("job")
@@ -186,6 +192,7 @@ func TestAPredecessorsObjectIsWaitedOut(t *testing.T) {
 
 // A Job that only bears an attempt's label, or another's controller reference, is nobody's attempt.
 func TestAnAttemptCountsByItsControllerReference(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")

@@ -11,6 +11,7 @@ import (
 )
 
 func TestADeadlineRunsFromTheFirstReadyPod(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "deadline: 10m\n"+trainingJob)
 	b.settle("job")
@@ -50,6 +51,7 @@ func TestADeadlineDoesntCountSuspension(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", "deadline: 10m\n"+trainingJob)
 			b.settle("job")
@@ -79,6 +81,7 @@ func TestADeadlineDoesntCountSuspension(t *testing.T) {
 // A suspension that began and ended while the manager was down shows only by its end. The time before it is left out, since
 // nobody can tell it from the suspension; what runs after it counts.
 func TestADeadlineDoesntCountASuspensionThatNobodySaw(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "deadline: 10m\n"+trainingJob)
 	b.settle("job")
@@ -100,6 +103,7 @@ func TestADeadlineDoesntCountASuspensionThatNobodySaw(t *testing.T) {
 }
 
 func TestAStartDeadlineRunsFromTheCreation(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "startDeadline: 5m\n"+trainingJob)
 	b.settle("job")
@@ -114,6 +118,7 @@ func TestAStartDeadlineRunsFromTheCreation(t *testing.T) {
 }
 
 func TestAStartDeadlineDoesntMeetARunThatStarted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "startDeadline: 5m\n"+trainingJob)
 	b.settle("job")
@@ -131,6 +136,7 @@ func TestAStartDeadlineRunsAnewAfterASuspension(t *testing.T) {
 		ran  bool
 	}{{"of an attempt that never ran", false}, {"of an attempt that was preempted", true}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", "startDeadline: 5m\n"+trainingJob)
 			b.settle("job")
@@ -162,6 +168,7 @@ func TestClocksThatDisagreeMakeNoEarlyDeadline(t *testing.T) {
 		off  time.Duration
 	}{{"the manager's is an hour ahead", time.Hour}, {"the manager's is an hour behind", -time.Hour}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			b.clock.advance(c.off)
 			bj := b.apply("job", "deadline: 10m\nstartDeadline: 5m\n"+trainingJob)
@@ -191,6 +198,7 @@ func TestAnEndBeforeItsStartLastsNoNegativeTime(t *testing.T) {
 		ran  bool
 	}{{"seen running", true}, {"seen ended", false}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", "deadline: 10m\n"+trainingJob)
 			b.settle("job")

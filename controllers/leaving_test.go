@@ -25,6 +25,7 @@ func TestACancellationStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 		{"Keep", keptJob, "charge -40"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", c.spec)
 			b.settle("job")
@@ -59,6 +60,7 @@ func TestACancellationStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 }
 
 func TestACancellationTakesASuccessThatCameFirst(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -71,6 +73,7 @@ func TestACancellationTakesASuccessThatCameFirst(t *testing.T) {
 }
 
 func TestACancellationBeforeTheChargeBooksNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "cancel: true\n"+trainingJob)
 	b.settle("job")
@@ -83,6 +86,7 @@ func TestACancellationBeforeTheChargeBooksNothing(t *testing.T) {
 }
 
 func TestACancellationOfARetryThatWaitsStartsNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -99,6 +103,7 @@ func TestACancellationOfARetryThatWaitsStartsNothing(t *testing.T) {
 }
 
 func TestACancelledReferenceRunsOnAtItsPrice(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	bj := b.apply("job", reference)
@@ -118,6 +123,7 @@ func TestACancelledReferenceRunsOnAtItsPrice(t *testing.T) {
 }
 
 func TestADeletionBeforeTheChargeBooksNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	b.fault.failBefore("charge")
@@ -148,6 +154,7 @@ func TestADeletionStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 		{"running, Keep", keptJob, "charge -40", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", c.spec)
 			b.settle("job")
@@ -173,6 +180,7 @@ func TestADeletionStopsTheAttemptAndSettlesByPolicy(t *testing.T) {
 }
 
 func TestADeletionStopsItsOwnAttemptAlone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -197,6 +205,7 @@ func TestADeletionBooksASuccessThatItFinds(t *testing.T) {
 		{"while it stops", func(b *bench) { b.delete("job"); b.settle("job"); b.succeeds("job-0") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", trainingJob)
 			b.settle("job")
@@ -219,6 +228,7 @@ func TestADeletionBooksASuccessThatItFinds(t *testing.T) {
 }
 
 func TestADeletionOfADeliveredJobMovesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -231,6 +241,7 @@ func TestADeletionOfADeliveredJobMovesNothing(t *testing.T) {
 }
 
 func TestADeletionLeavesAReferenceRunningAtItsPrice(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	bj := b.apply("job", "jobID: order-1\n"+reference)
@@ -310,6 +321,7 @@ func TestAJobThatIsAppliedAgainResumesWhereTheBooksStand(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", again)
 			b.settle("job")
@@ -335,6 +347,7 @@ func TestAJobThatIsAppliedAgainResumesWhereTheBooksStand(t *testing.T) {
 
 // A reference that is applied again has no template of its own, and its retry is due.
 func TestAReferenceThatIsAppliedAgainIsRetriedFromItsWorkload(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	bj := b.apply("job", "jobID: order-1\n"+reference)
@@ -378,6 +391,7 @@ func TestAReferenceThatIsAppliedAgainIsRetriedFromItsWorkload(t *testing.T) {
 
 // When the CRD is deleted every BillableJob goes at once, in whatever state.
 func TestAMassDeletionLeavesTheBooksWhole(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	states := []struct {
 		name, rows string
@@ -416,6 +430,7 @@ func TestAWorkloadThatSomebodyDeletesIsSettledByPolicyAndNotRetried(t *testing.T
 	} {
 		for _, propagation := range []metav1.DeletionPropagation{"Background", "Foreground"} {
 			t.Run(c.name+" "+string(propagation), func(t *testing.T) {
+				t.Parallel()
 				b := newBench(t)
 				bj := b.apply("job", c.spec)
 				b.settle("job")
@@ -445,6 +460,7 @@ func TestAWorkloadThatSomebodyDeletesIsSettledByPolicyAndNotRetried(t *testing.T
 }
 
 func TestARetryThatSomebodyDeletesIsLeftToPeople(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -460,6 +476,7 @@ func TestARetryThatSomebodyDeletesIsLeftToPeople(t *testing.T) {
 }
 
 func TestWorkloadsOfABillableJobThatIsGoneAreLetGoOf(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	b.apply("ref", reference)
@@ -482,6 +499,7 @@ func TestWorkloadsOfABillableJobThatIsGoneAreLetGoOf(t *testing.T) {
 }
 
 func TestNothingIsCreatedInANamespaceThatGoesAway(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	waiting := b.apply("waiting", trainingJob)
 	retrying := b.apply("retrying", trainingJob)
@@ -545,6 +563,7 @@ func TestABillableJobExpiresAfterItFinished(t *testing.T) {
 		{"its workload deleted, Keep", keptJob, "charge -40", func(b *bench) { b.deleteJob("job-0", "Background") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", ttl+c.spec)
 			b.settle("job")
@@ -569,6 +588,7 @@ func TestABillableJobExpiresAfterItFinished(t *testing.T) {
 }
 
 func TestQuickCreationsAndDeletionsLeaveNothingHeld(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const waves, inWave = 10, 20
 	for wave := range waves {

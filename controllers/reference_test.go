@@ -24,6 +24,7 @@ workloadRef: {apiVersion: batch/v1, kind: Job, name: train}
 `
 
 func TestAReferencedJobIsChargedOnSight(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	patches := b.watchPatches()
@@ -90,6 +91,7 @@ spec:
 `
 
 func TestAReferencedJobIsRepeatedFromItsOwnSpec(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train", func(job *batchv1.Job) {
 		suspended := true
@@ -129,6 +131,7 @@ func TestAReferencedJobIsRepeatedFromItsOwnSpec(t *testing.T) {
 }
 
 func TestAReferencedJobThatEndedBeforeTheChargeIsChargedAllTheSame(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	b.succeeds("train")
@@ -143,6 +146,7 @@ func TestAReferencedJobThatEndedBeforeTheChargeIsChargedAllTheSame(t *testing.T)
 }
 
 func TestAReferencedJobThatFailedBeforeTheChargeIsRefundedAndRetried(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	b.fails("train")
@@ -157,6 +161,7 @@ func TestAReferencedJobThatFailedBeforeTheChargeIsRefundedAndRetried(t *testing.
 }
 
 func TestAMissingWorkloadIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", reference)
 	b.settle("job")
@@ -172,6 +177,7 @@ func TestAMissingWorkloadIsWaitedFor(t *testing.T) {
 }
 
 func TestAWorkloadIsBilledByOneBillableJob(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	first := b.apply("first", reference)
@@ -199,6 +205,7 @@ func TestAWorkloadIsBilledByOneBillableJob(t *testing.T) {
 }
 
 func TestTwoClaimsAtOnceAreOneCharge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	first, second := b.apply("first", reference), b.apply("second", reference)
@@ -222,6 +229,7 @@ func TestTwoClaimsAtOnceAreOneCharge(t *testing.T) {
 }
 
 func TestAnotherJobsAttemptCantBeReferenced(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	owner := b.apply("owner", trainingJob)
 	b.settle("owner")
@@ -239,6 +247,7 @@ func TestAnotherJobsAttemptCantBeReferenced(t *testing.T) {
 }
 
 func TestAReferenceToAnUnknownKindIsRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", strings.Replace(reference, "apiVersion: batch/v1, kind: Job", "apiVersion: apps/v1, kind: Deployment", 1))
 	b.settle("job")
@@ -252,6 +261,7 @@ func TestAReferenceToAnUnknownKindIsRefused(t *testing.T) {
 }
 
 func TestAWorkloadTooLargeToRepeatIsRefusedBeforeTheCharge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train", func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "DATA", Value: strings.Repeat("x", 256<<10)}}
@@ -273,6 +283,7 @@ func TestAWorkloadTooLargeToRepeatIsRefusedBeforeTheCharge(t *testing.T) {
 
 // A deletion that the manager didn't see finds the outcome that the finalizer kept.
 func TestAnEndThatTheTTLTookWhileTheManagerWasDownIsFound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	bj := b.apply("job", reference)
@@ -298,6 +309,7 @@ func TestAWorkloadThatVanishedWhileTheManagerWasDownIsSettledByPolicy(t *testing
 		{"Keep", "charge -40", billingv1.PhaseCancelled},
 	} {
 		t.Run(c.policy, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			b.userJob("train")
 			bj := b.apply("job", "deletionPolicy: "+c.policy+"\n"+reference)
@@ -336,6 +348,7 @@ func TestAWorkloadIsToldApartByUID(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			b.userJob("train")
 			bj := b.apply("job", reference)

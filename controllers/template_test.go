@@ -32,6 +32,7 @@ func TestATemplateThatCantRunIsRefusedBeforeTheCharge(t *testing.T) {
 		{"no image", "          image: train\n", "", billingv1.ReasonTemplateInvalid, "spec.template.spec.containers[0].image: Required value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", strings.Replace(trainingJob, c.replace, c.by, 1))
 			b.settle("job")
@@ -53,6 +54,7 @@ func TestATemplateThatCantRunIsRefusedBeforeTheCharge(t *testing.T) {
 }
 
 func TestATemplateSetsNothingThatIsRecoups(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", strings.Replace(trainingJob, "  kind: Job\n", `  kind: Job
   metadata:
@@ -85,6 +87,7 @@ func TestATemplateSetsNothingThatIsRecoups(t *testing.T) {
 }
 
 func TestAQuotaIsWaitedForBeforeTheCharge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.quota("0", "0")
 	bj := b.apply("job", trainingJob)
@@ -103,6 +106,7 @@ func TestAQuotaIsWaitedForBeforeTheCharge(t *testing.T) {
 
 // The room that a quota leaves for a retry says nothing about a run that is under way: it is charged on sight.
 func TestAQuotaThatItsOwnJobFillsDoesntLetItRunFree(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.userJob("train")
 	b.quota("1", "1")
@@ -123,6 +127,7 @@ func TestAQuotaThatItsOwnJobFillsDoesntLetItRunFree(t *testing.T) {
 }
 
 func TestAQuotaThatIsLoweredBeforeTheRetryIsWaitedForUpToTheStartDeadline(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "startDeadline: 1m\n"+trainingJob)
 	b.settle("job")
@@ -174,6 +179,7 @@ func TestAQuotaThatIsLoweredBeforeTheRetryIsWaitedForUpToTheStartDeadline(t *tes
 }
 
 func TestARetryThatTheAPIServerCallsInvalidIsDeadLettered(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")

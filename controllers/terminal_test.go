@@ -18,6 +18,7 @@ func TestOnlyTheTerminalConditionMovesCredits(t *testing.T) {
 			s.StartTime, s.Failed, s.Succeeded, s.Ready = &now, failed, succeeded, &ready
 		}
 	}
+	t.Parallel()
 	b := newBench(t)
 	for _, c := range []struct {
 		name   string
@@ -49,6 +50,7 @@ func TestOnlyTheTerminalConditionMovesCredits(t *testing.T) {
 }
 
 func TestARunThatIsHeldUpGoesOn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -75,6 +77,7 @@ func TestARunThatIsHeldUpGoesOn(t *testing.T) {
 }
 
 func TestALostNodeMovesNothingBeforeTheDeadline(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", "deadline: 10m\n"+trainingJob)
 	b.settle("job")
@@ -134,6 +137,7 @@ func TestContradictionsStayInSight(t *testing.T) {
 			net, billingv1.ReasonSucceededAfterFailure},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", c.spec)
 			b.settle("job")
@@ -159,6 +163,7 @@ func TestContradictionsStayInSight(t *testing.T) {
 }
 
 func TestAPlainRetryIsNoContradiction(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	bj := b.apply("job", trainingJob)
 	b.settle("job")
@@ -186,6 +191,7 @@ func TestAnEndIsHeldUntilItIsBooked(t *testing.T) {
 		{"a success", "deliver", "charge -40", (*bench).succeeds},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			bj := b.apply("job", trainingJob)
 			b.settle("job")

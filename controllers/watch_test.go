@@ -87,6 +87,7 @@ func (b *bench) isHeld(name string, held bool) {
 }
 
 func TestTheManagerSeesWhatHappens(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.manage(true)
 
@@ -153,6 +154,7 @@ func TestTheManagerSeesWhatHappens(t *testing.T) {
 
 // A user's own worker makes the attempt, with a controller reference and the attempt's number; nothing else is asked of it.
 func TestAWorkersAttemptIsSeenByItsControllerReference(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.manage(false)
 	bj := b.apply("job", quick)
@@ -184,6 +186,7 @@ func TestAWorkersAttemptIsSeenByItsControllerReference(t *testing.T) {
 }
 
 func TestTheCacheHoldsOnlyWhatIsRead(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	mgr := b.manage(true)
 	b.userJob("unrelated")
@@ -209,6 +212,7 @@ func TestTheCacheHoldsOnlyWhatIsRead(t *testing.T) {
 const quietFor = obstacleRecheck + 2*time.Second
 
 func TestAnIdleManagerWritesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.manage(true)
 	b.userJob("train")
