@@ -48,5 +48,5 @@ func TestADeliveredJobAppliedAgainTouchesNoWorkload(t *testing.T) {
 	b.wantPhase("job", billingv1.PhaseDelivered)
 	b.wantRows(bj, "charge -40")
 	g.Expect(b.job("existing").ResourceVersion).To(Equal(before.ResourceVersion), "the workload was touched")
-	b.idles("a manager that found the job delivered", "job", 0)
+	b.idles("a manager that found the job delivered", 0)
 }

@@ -74,5 +74,6 @@ func (p *pass) recall(ctx context.Context) error {
 // isNew tells that nothing was ever said about the BillableJob and that it was never held, which comes before the charge. A
 // reference under a job ID of the user's own may be somebody else's, or delivered, and its workload isn't to be marked then.
 func (p *pass) isNew() bool {
-	return p.bj.Status.Phase == "" && !p.in.Order.Held && !(p.in.Order.Referenced && p.bj.Spec.JobID != "")
+	marksNothing := !p.in.Order.Referenced || p.bj.Spec.JobID == ""
+	return p.bj.Status.Phase == "" && !p.in.Order.Held && marksNothing
 }

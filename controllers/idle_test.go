@@ -105,13 +105,13 @@ func TestABillableJobAtRestIsLeftAlone(t *testing.T) {
 			before := b.versions()
 			warm := b.r
 
-			b.idles("the same manager", "job", 0)
+			b.idles("the same manager", 0)
 			b.r = b.newReconciler(b.c)
-			b.idles("a manager that was started anew", "job", 1)
-			b.idles("the same one again", "job", 0)
+			b.idles("a manager that was started anew", 1)
+			b.idles("the same one again", 0)
 			for range 3 {
 				b.r, warm = warm, b.r
-				b.idles("one of two managers in turns", "job", 0)
+				b.idles("one of two managers in turns", 0)
 			}
 			if after := b.versions(); after != before {
 				t.Errorf("resource versions were %s and are %s", before, after)
@@ -126,12 +126,12 @@ func TestABillableJobAtRestIsLeftAlone(t *testing.T) {
 
 // idles wants a pass to write nothing and to send at most so many reads to the books. What has no document, or another's,
 // is never believed and so is read each time.
-func (b *bench) idles(who, name string, reads int64) {
+func (b *bench) idles(who string, reads int64) {
 	b.t.Helper()
 	b.count.reset()
-	must(b.t, b.pass(name))
+	must(b.t, b.pass("job"))
 	c := &b.count
-	if b.get(name).Status.Phase == billingv1.PhaseConflict || b.get(name).Status.Phase == billingv1.PhasePending {
+	if phase := b.get("job").Status.Phase; phase == billingv1.PhaseConflict || phase == billingv1.PhasePending {
 		reads = 1
 	}
 	if c.apiWrites.Load() != 0 || c.statusPatches.Load() != 0 || c.redis.Load() != 0 || c.mongoWrites.Load() != 0 || c.mongo.Load() > reads {

@@ -33,9 +33,9 @@ func (b *bench) list(key string) []string {
 	return raws
 }
 
-func (b *bench) doc(name string) ledger.Job {
+func (b *bench) doc() ledger.Job {
 	b.t.Helper()
-	job, err := b.books.Get(b.ctx, b.docID(b.get(name)))
+	job, err := b.books.Get(b.ctx, b.docID(b.get("job")))
 	must(b.t, err)
 	return job
 }
@@ -45,10 +45,10 @@ func (b *bench) keeper() *LaneKeeper {
 }
 
 // wakes wants a pass to change nothing and to ask for the next one in so long.
-func (b *bench) wakes(name string, want time.Duration) {
+func (b *bench) wakes(want time.Duration) {
 	b.t.Helper()
 	b.count.reset()
-	result, err := b.r.Reconcile(b.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: b.ns, Name: name}})
+	result, err := b.r.Reconcile(b.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: b.ns, Name: "job"}})
 	must(b.t, err)
 	if b.count.redis.Load() != 0 || b.count.apiWrites.Load() != 0 || b.count.statusPatches.Load() != 0 || result.RequeueAfter != want {
 		b.t.Fatalf("the pass caused %s and asks for the next one in %s, want nothing, and %s", &b.count, result.RequeueAfter, want)
@@ -68,11 +68,11 @@ func TestALaneThatWasEmptiedLosesNoRetry(t *testing.T) {
 	pushed := b.list(b.keys.RetryKey)
 	g.Expect(pushed).To(HaveLen(1))
 
-	b.wakes("job", 40*time.Second) // due in 10 s, and 30 s of grace
+	b.wakes(40 * time.Second) // due in 10 s, and 30 s of grace
 	for _, pause := range []time.Duration{40 * time.Second, 60 * time.Second, 120 * time.Second, 240 * time.Second} {
 		b.emptyLane()
 		b.clock.advance(pause - time.Second)
-		b.wakes("job", time.Second)
+		b.wakes(time.Second)
 		b.clock.advance(time.Second)
 		b.count.reset()
 		must(t, b.pass("job"))
@@ -84,12 +84,12 @@ func TestALaneThatWasEmptiedLosesNoRetry(t *testing.T) {
 	b.r = b.newReconciler(b.c)
 	must(t, b.pass("job"))
 	g.Expect(b.list(b.keys.RetryKey)).To(Equal([]string{pushed[0], pushed[0]}))
-	b.wakes("job", time.Minute)
+	b.wakes(time.Minute)
 
 	g.Expect(b.deliverDue("job").word).To(Equal("started"))
 	b.emptyLane()
 	b.clock.advance(24 * time.Hour)
-	b.wakes("job", 0)
+	b.wakes(0)
 	g.Expect(b.list(b.keys.RetryKey)).To(BeEmpty())
 	b.wantRows(bj, "charge -40, refund +40")
 }
@@ -139,7 +139,7 @@ func TestARedriveStartsAFreshRoundOnce(t *testing.T) {
 			b.settle("job")
 			if n == first {
 				b.wantPhase("job", billingv1.PhaseRetryScheduled)
-				g.Expect(b.doc("job").Retries).To(Equal(1))
+				g.Expect(b.doc().Retries).To(Equal(1))
 				g.Expect(b.lastEntry().NotBefore.Sub(b.clock.Now())).To(Equal(10*time.Second), "the back-off of a first retry")
 				g.Expect(b.deliverDue("job").word).To(Equal("started"))
 			}
@@ -157,7 +157,7 @@ func TestARedriveStartsAFreshRoundOnce(t *testing.T) {
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseRetryScheduled)
 	g.Expect(b.deadLetters(b.docID(bj))).To(Equal(0))
-	doc := b.doc("job")
+	doc := b.doc()
 	g.Expect([]int{doc.Attempt, doc.Retries, doc.Redrives}).To(Equal([]int{2, 0, 1}), "attempt, retries, redrives")
 	entry := b.lastEntry()
 	g.Expect(entry.Attempts).To(Equal(2))
@@ -171,7 +171,7 @@ func TestARedriveStartsAFreshRoundOnce(t *testing.T) {
 	b.r = b.newReconciler(b.c)
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseDeadLettered)
-	g.Expect(b.doc("job").Redrives).To(Equal(1))
+	g.Expect(b.doc().Redrives).To(Equal(1))
 
 	b.annotate("job", billingv1.AnnotationRedrive, "1")
 	b.settle("job")
@@ -276,7 +276,7 @@ func TestAUsersWorkerRunsTheRetry(t *testing.T) {
 	g.Expect(b.job("job-1").Finalizers).To(ConsistOf(billingv1.FinalizerOutcome), "it is held until its outcome is recorded")
 	b.emptyLane()
 	b.clock.advance(time.Hour)
-	b.wakes("job", 0)
+	b.wakes(0)
 	b.fails("job-1")
 	b.settle("job")
 	g.Expect(b.lastEntry().Attempts).To(Equal(2))
@@ -287,7 +287,7 @@ func TestAUsersWorkerRunsTheRetry(t *testing.T) {
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseRunning)
 	b.emptyLane()
-	b.wakes("job", 5*time.Minute)
+	b.wakes(5 * time.Minute)
 	b.clock.advance(5 * time.Minute)
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseDeadLettered)

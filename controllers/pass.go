@@ -92,7 +92,7 @@ func (p *pass) work(ctx context.Context) error {
 			}
 			continue
 		}
-		if !p.fresh && !guarded(p.decision.Verb) && !(p.doc == nil && preparing(p.decision.Verb)) {
+		if !p.fresh && !guarded(p.decision.Verb) && (p.doc != nil || !preparing(p.decision.Verb)) {
 			if err := p.readBooks(ctx); err != nil {
 				return err
 			}

@@ -136,6 +136,13 @@ func TestEventsFollowTheStatus(t *testing.T) {
 	says("Normal Reclaimed: the job succeeded after its refund, so the 40 credits were taken back from account team-a",
 		"Normal Delivered: the job's result was delivered; the charge is final")
 
+	// A reply that was lost may cost an event. It makes none before its time, and none twice.
+	b.apply("other", trainingJob)
+	b.fault.failAfter("status")
+	g.Expect(b.pass("other")).To(MatchError(errInjected))
+	b.settle("other")
+	g.Expect(ears.heard()).To(BeEmpty())
+
 	b.r = b.newReconciler(b.c)
 	b.r.Recorder = ears
 	b.settle("job")

@@ -82,7 +82,7 @@ func TestTheConsumerBringsRetriesInTime(t *testing.T) {
 	go func() { ended <- consumer.Start(ctx) }()
 
 	for n := 1; n <= 2; n++ {
-		notBefore := b.doc("job").NotBefore
+		notBefore := b.doc().NotBefore
 		name := fmt.Sprintf("job-%d", n)
 		g.Eventually(func() (bool, error) { return b.exists(name) }).
 			WithTimeout(20 * time.Second).WithPolling(20 * time.Millisecond).Should(BeTrue())
