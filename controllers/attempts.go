@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,8 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 	a := billing.Attempt{
 		Number: n, Exists: true,
 		Referenced: n == 0 && p.in.Order.Referenced,
-		Held:       hasFinalizer(obj, billingv1.FinalizerOutcome) && ownerUID(obj) == p.bj.UID,
+		Held:       hasFinalizer(obj, billingv1.FinalizerOutcome) && p.isOurs(n, obj),
+		Unseen:     obj.GetLabels()[billingv1.LabelAttempt] != strconv.Itoa(n) || ownerName(obj) != p.bj.Name,
 		Deleting:   obj.GetDeletionTimestamp() != nil,
 		CreatedAt:  obj.GetCreationTimestamp().UTC(),
 		Phase:      billing.Unknown,

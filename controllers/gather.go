@@ -31,6 +31,7 @@ func (p *pass) gather(ctx context.Context) error {
 func order(bj *billingv1.BillableJob) billing.Order {
 	o := billing.Order{
 		UID:        string(bj.UID),
+		CreatedAt:  bj.CreationTimestamp.UTC(),
 		Held:       hasFinalizer(bj, billingv1.FinalizerSettlement),
 		Deleting:   bj.DeletionTimestamp != nil,
 		Cancel:     bj.Spec.Cancel,

@@ -127,6 +127,9 @@ func (p *pass) gatherElsewhere() {
 		}
 	}
 	start := s.at
+	if planned := p.in.PlannedAt(s.attempt); start.Before(planned) {
+		start = planned
+	}
 	if start.After(p.now) {
 		start = p.now
 	}

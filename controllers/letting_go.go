@@ -26,8 +26,9 @@ func (p *pass) release(ctx context.Context) error {
 		case obj == nil:
 		case a.Releasable() && p.attemptRecorded(a.Number):
 			errs = append(errs, p.r.untie(ctx, obj, false))
-		case a.Held && p.in.Conflict != nil && p.in.Books == nil:
-			// It was claimed before the books said that the job is somebody else's.
+		case a.Held && p.in.Conflict != nil && p.in.Books == nil && p.in.Conflict.Reason != billingv1.ReasonNameTaken:
+			// It was claimed before the books said that the job is somebody else's. A name that is taken can become free, and
+			// claiming anew at each look would write for ever.
 			errs = append(errs, p.r.untie(ctx, obj, true))
 		case a.Held && a.Gone && p.neverCharged():
 			errs = append(errs, p.r.untie(ctx, obj, true))
@@ -76,7 +77,7 @@ func (r *BillableJobReconciler) untie(ctx context.Context, obj *unstructured.Uns
 func (p *pass) finish(ctx context.Context) error {
 	for _, a := range p.in.Attempts {
 		if obj := p.objects[a.Number]; obj != nil && a.Held {
-			if err := p.r.untie(ctx, obj, a.Referenced); err != nil {
+			if err := p.r.untie(ctx, obj, a.Referenced && !a.Phase.Ended()); err != nil {
 				return err
 			}
 		}

@@ -66,11 +66,15 @@ func (p *pass) missTemplate() {
 		"no retry can be made: %s %q, which spec.workloadRef names, doesn't exist; create it, or set spec.template", ref.Kind, ref.Name)}
 }
 
-// claimant is the name of another BillableJob that exists and that the workload belongs to; empty when there is none.
+// claimant is the name of another BillableJob that the workload belongs to; empty when there is none. One that is gone left
+// a run that goes on to whoever names it next, but a run that has ended was its own: nobody pays for it again.
 func (p *pass) claimant(ctx context.Context, obj *unstructured.Unstructured) (string, error) {
 	uid, name := ownerUID(obj), ownerName(obj)
 	if uid == "" || uid == p.bj.UID || name == "" || name == p.bj.Name {
 		return "", nil
+	}
+	if kind, ok := workload.Lookup(obj.GetAPIVersion(), obj.GetKind()); ok && kind.Observe(obj).Phase.Ended() {
+		return name, nil
 	}
 	other := metav1.PartialObjectMetadata{}
 	other.SetGroupVersionKind(billingv1.GroupVersion.WithKind("BillableJob"))

@@ -115,6 +115,10 @@ func (c *RetryConsumer) handle(ctx context.Context, d retry.Delivery) {
 	defer cancel()
 	var laneErr error
 	switch {
+	case errors.Is(err, ledger.ErrInvalid):
+		log.Info("an entry can't be about any job and goes to the dead letters", "error", err.Error())
+		result.word = "undecodable"
+		laneErr = c.Lane.Bury(tell, d, err)
 	case apierrors.IsConflict(err):
 		result.word = "postponed"
 		laneErr = c.Lane.Release(tell, d, c.Lane.Now().Add(conflictRecheck))
@@ -185,7 +189,9 @@ func (p *pass) dueResult(entry retry.Entry) entryResult {
 	case p.in.Obstacle != nil, p.in.Conflict != nil:
 		return entryResult{word: "postponed", later: p.in.LaneNow.Add(obstacleRecheck)}
 	}
-	return entryResult{word: "postponed", later: p.in.LaneNow.Add(stopRecheck)}
+	// The attempt before it is being stopped. The longer that takes, the rarer are the looks.
+	late := p.in.LaneNow.Sub(b.NotBefore) / 4
+	return entryResult{word: "postponed", later: p.in.LaneNow.Add(min(max(late, stopRecheck), obstacleRecheck))}
 }
 
 func sleep(ctx context.Context, d time.Duration) {

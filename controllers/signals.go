@@ -71,7 +71,7 @@ func attemptAt(text string) (int, time.Time, error) {
 	number, at, found := strings.Cut(text, "@")
 	n, err := strconv.Atoi(number)
 	when, timeErr := time.Parse(time.RFC3339, at)
-	if !found || err != nil || n < 0 || timeErr != nil {
+	if !found || err != nil || n < 0 || timeErr != nil || when.UTC().Year() < 1970 {
 		return 0, time.Time{}, fmt.Errorf("must be an attempt and an RFC 3339 time, such as 0@2026-01-02T15:04:05Z, not %q", text)
 	}
 	return n, when, nil

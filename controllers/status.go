@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -219,10 +220,25 @@ func (p *pass) projectObstacle(s *billingv1.BillableJobStatus) {
 	switch {
 	case p.in.Obstacle != nil:
 		p.set(s, billingv1.ConditionBlocked, true, p.in.Obstacle.Reason, p.in.Obstacle.Message)
+	case p.waitsForStop():
+		p.set(s, billingv1.ConditionBlocked, true, billingv1.ReasonWaitingForPredecessor, fmt.Sprintf(
+			"attempt %d is due, and the workload of an attempt before it, which was deleted to make room, is still going away: look at its pods and their nodes", p.in.Books.Attempt))
+	case p.in.Books != nil && p.in.Books.DeadLettered && p.in.Books.LatestFailure == billing.ReasonWorkloadRefused:
+		// What stood in the way is why the job is a dead letter, and what a person has to change before a redrive.
 	case p.inLane() || meta.FindStatusCondition(s.Conditions, billingv1.ConditionBlocked) == nil:
 	default:
 		p.set(s, billingv1.ConditionBlocked, false, billingv1.ReasonNothingToDo, "nothing is in the way")
 	}
+}
+
+// patienceWithStops is how late a retry may be before people are told that its predecessor doesn't go away.
+const patienceWithStops = 15 * time.Second
+
+// waitsForStop tells that a due retry has been waiting for long for an earlier attempt to end.
+func (p *pass) waitsForStop() bool {
+	b := p.in.Books
+	return p.due != nil && p.waitsForRetry() && !p.attempt(b.Attempt).Recorded() && p.decision.Verb == billing.Wait &&
+		p.in.LaneNow.Sub(b.NotBefore) > patienceWithStops
 }
 
 // projectContradiction keeps in sight that the outcomes disagreed, and what was booked.

@@ -35,8 +35,31 @@ func (p *pass) attemptOf(obj *unstructured.Unstructured) (int, bool) {
 	if owner == nil || owner.UID != p.bj.UID {
 		return 0, false
 	}
-	n, err := strconv.Atoi(obj.GetLabels()[billingv1.LabelAttempt])
-	return n, err == nil && n >= 0
+	return p.attemptNumber(obj.GetLabels()[billingv1.LabelAttempt])
+}
+
+// attemptNumber reads the attempt label. Only the number of an attempt that can have been started counts, in its usual
+// spelling: anyone who may create workloads can write a label.
+func (p *pass) attemptNumber(label string) (int, bool) {
+	n, err := strconv.Atoi(label)
+	if err != nil || n < 0 || strconv.Itoa(n) != label {
+		return 0, false
+	}
+	latest := 0
+	if p.in.Books != nil {
+		latest = p.in.Books.Attempt
+	}
+	return n, n <= latest
+}
+
+// isOurs tells that the workload is tied to this BillableJob or, where somebody took the tie off, that it is the object on
+// record.
+func (p *pass) isOurs(n int, obj client.Object) bool {
+	if uid := ownerUID(obj); uid != "" {
+		return uid == p.bj.UID
+	}
+	record := p.record(n)
+	return record != nil && record.Workload != nil && record.Workload.UID == obj.GetUID()
 }
 
 // replaced tells that attempt n was another object, although this one carries its marks: somebody created it anew from an

@@ -96,7 +96,9 @@ func (p *pass) tryOut(ctx context.Context) error {
 	if obj == nil {
 		return nil
 	}
-	err := p.r.Client.Create(ctx, obj, client.DryRunAll)
+	// A field that the kind doesn't have is a typing error, which a plain creation would drop in silence.
+	strict := client.WithFieldValidation(p.r.Client, metav1.FieldValidationStrict)
+	err := strict.Create(ctx, obj, client.DryRunAll)
 	switch {
 	case err == nil:
 	case dryRunUnsupported(err):

@@ -18,24 +18,35 @@ type AttemptStatus struct {
 
 	// CreatedAt is when the workload was created; startDeadline runs from here.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	CreatedAt *metav1.MicroTime `json:"createdAt,omitempty"`
 
 	// StartedAt is the start that the workload reports.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	StartedAt *metav1.MicroTime `json:"startedAt,omitempty"`
 
 	// RunningSince is when the stretch began in which the attempt now runs; unset
 	// while it is suspended, pending or over.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	RunningSince *metav1.MicroTime `json:"runningSince,omitempty"`
 
 	// Ran is how long the attempt ran before the current stretch. Together with
 	// the time since runningSince it is what deadline is compared to.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="ran must be a duration"
 	Ran *metav1.Duration `json:"ran,omitempty"`
 
 	// FinishedAt is when the attempt ended.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`
 
 	// Outcome is how the attempt ended; empty until it has.

@@ -25,6 +25,8 @@ type BillableJobStatus struct {
 	// NotBefore is the moment before which the next attempt isn't started, by the
 	// clock of the Redis server.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})$`
 	NotBefore *metav1.MicroTime `json:"notBefore,omitempty"`
 
 	// NetCredits is the sum of the job's ledger rows: minus its cost, or 0. Unset

@@ -30,6 +30,8 @@ type Attempt struct {
 	Referenced bool
 	// Held tells that the workload carries the outcome finalizer of this BillableJob.
 	Held bool
+	// Unseen tells that the workload lacks the labels that a watch and people find it by.
+	Unseen bool
 	// Deleting tells that the workload has a deletion timestamp; Gone that nothing but Recoup's finalizer keeps it.
 	Deleting, Gone bool
 	Phase          Phase

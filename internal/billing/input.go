@@ -36,6 +36,8 @@ type Input struct {
 type Order struct {
 	// UID is the object's own.
 	UID string
+	// CreatedAt is when the object was created; no time to live runs from before.
+	CreatedAt time.Time
 	// Held tells that the object carries the settlement finalizer.
 	Held bool
 	// Deleting tells that somebody deleted the object.

@@ -83,7 +83,10 @@ func leave(in *Input) (Decision, bool) {
 	}
 	b := in.Books
 	if b == nil {
-		return done, true
+		if in.Order.Deleting {
+			return done, true
+		}
+		return expire(in, in.Order.CreatedAt)
 	}
 	if d, ok := deliver(in); ok {
 		return d, true
@@ -126,7 +129,7 @@ func charge(in *Input) (Decision, bool) {
 		return do(Hold)
 	}
 	ref := in.attempt(0)
-	needsClaim := o.Referenced && ref.Exists && !ref.Held && !ref.Deleting && !ref.Settled
+	needsClaim := o.Referenced && ref.Exists && (!ref.Held || ref.Unseen) && !ref.Deleting && !ref.Settled
 	if in.Books != nil {
 		switch {
 		case in.Books.Delivered || in.Obstacle != nil:
@@ -152,7 +155,7 @@ func charge(in *Input) (Decision, bool) {
 
 func adopt(in *Input) (Decision, bool) {
 	for _, a := range in.Attempts {
-		if a.Exists && !a.Referenced && !a.Held && !a.Deleting && !a.ended() && !in.Books.Delivered {
+		if a.Exists && !a.Referenced && (!a.Held || a.Unseen) && !a.Deleting && !a.ended() && !in.Books.Delivered {
 			return doAttempt(Adopt, a.Number)
 		}
 	}
@@ -189,7 +192,7 @@ func expire(in *Input, finished time.Time) (Decision, bool) {
 	if !in.Order.Expires || finished.IsZero() {
 		return do(Wait)
 	}
-	due := finished.Add(in.Order.TTL)
+	due := latest(finished, in.Order.CreatedAt).Add(in.Order.TTL)
 	if due.After(in.Now) {
 		return waitUntil(due)
 	}
