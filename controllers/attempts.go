@@ -21,7 +21,7 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 		Number: n, Exists: true,
 		Referenced: n == 0 && p.in.Order.Referenced,
 		Held:       hasFinalizer(obj, billingv1.FinalizerOutcome) && p.isOurs(n, obj),
-		Unseen:     obj.GetLabels()[billingv1.LabelAttempt] != strconv.Itoa(n) || ownerName(obj) != p.bj.Name,
+		Unseen:     obj.GetLabels()[billingv1.LabelAttempt] != strconv.Itoa(n) || obj.GetLabels()[billingv1.LabelBillableJob] != p.bj.Name,
 		Deleting:   obj.GetDeletionTimestamp() != nil,
 		CreatedAt:  obj.GetCreationTimestamp().UTC(),
 		Phase:      billing.Unknown,
