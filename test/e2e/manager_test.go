@@ -21,7 +21,8 @@ type process struct {
 	cmd     *exec.Cmd
 	probes  string
 	metrics string
-	exited  chan error
+	exited  chan struct{} // closed when the process has ended, and err is how
+	err     error
 	log     *syncBuffer
 }
 
@@ -45,7 +46,7 @@ func (s *syncBuffer) String() string {
 // launch starts a manager with the suite's settings, and stops it with the test. It doesn't wait until it is ready.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, probes: freeAddress(t), metrics: freeAddress(t), exited: make(chan error, 1), log: &syncBuffer{}}
+	p := &process{t: t, probes: freeAddress(t), metrics: freeAddress(t), exited: make(chan struct{}), log: &syncBuffer{}}
 	p.cmd = exec.Command(binary, append([]string{
 		"manager", "--accept-signals", "--cluster", cluster, "--database", database, "--retry-key", retryKey, "--dead-letter-key", deadKey,
 		"--retry-grace", "2s", "--retry-lease", "5s", "--store-timeout", "3s", "--leader-election-namespace", managerNamespace,
@@ -55,7 +56,10 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	must(t, p.cmd.Start())
-	go func() { p.exited <- p.cmd.Wait() }()
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
@@ -108,9 +112,6 @@ func (p *process) scrape(token string) (int, string, error) {
 
 // kill ends the manager at once, wherever it is. A manager that has ended stays ended.
 func (p *process) kill() {
-	if p.cmd.ProcessState != nil {
-		return
-	}
 	_ = p.cmd.Process.Kill() // it may have ended by itself
 	<-p.exited
 }
@@ -121,8 +122,8 @@ func (p *process) stop() error {
 		return err
 	}
 	select {
-	case err := <-p.exited:
-		return err
+	case <-p.exited:
+		return p.err
 	case <-time.After(40 * time.Second):
 		p.kill()
 		return fmt.Errorf("the manager did not stop within 40s")

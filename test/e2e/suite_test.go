@@ -218,7 +218,10 @@ func gone(obj client.Object) func() error {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("%T %s is still there, with finalizers %v (%v)", obj, obj.GetName(), obj.GetFinalizers(), err)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%T %s is still there, with finalizers %v", obj, obj.GetName(), obj.GetFinalizers())
 	}
 }
 
