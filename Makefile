@@ -110,7 +110,9 @@ install: $(KUSTOMIZE) ## Install the CRD into the cluster of KUBECONFIG.
 # Deleting the CRD deletes every BillableJob, and their finalizers need the manager.
 .PHONY: uninstall
 uninstall: $(KUSTOMIZE) ## Remove the CRD; refused while there are BillableJobs, unless FORCE=1.
-	@if [ "$(FORCE)" != 1 ] && [ -n "$$($(KUBECTL) get billablejobs --all-namespaces --output name 2>/dev/null | head -n 1)" ]; then \
+	@if ! $(KUBECTL) get crd billablejobs.billing.recoup.dev --ignore-not-found --output name | grep -q .; then exit 0; fi; \
+	jobs=$$($(KUBECTL) get billablejobs --all-namespaces --output name) || exit 1; \
+	if [ "$(FORCE)" != 1 ] && [ -n "$$jobs" ]; then \
 	  echo "There are BillableJobs, which would be deleted with the CRD. Delete them while the manager runs, so that it settles them; or set FORCE=1." >&2; exit 1; fi
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 

@@ -23,8 +23,10 @@ var told = []struct{ condition, eventType string }{
 // announceChanges sends an event for each change that the status write made known. Nothing is said that the status
 // doesn't say, so that a pass that died before the write loses no event and one that comes after it repeats none.
 func (p *pass) announceChanges(was, now *billingv1.BillableJobStatus) {
+	said := map[string]bool{}
 	for _, t := range told {
-		if c := turned(was, now, t.condition, metav1.ConditionTrue); c != nil {
+		if c := turned(was, now, t.condition, metav1.ConditionTrue); c != nil && !said[c.Message] {
+			said[c.Message] = true // a dead letter also stalls the job, which is the same news
 			p.event(t.eventType, t.condition, c.Message)
 		}
 	}

@@ -45,6 +45,13 @@ func readSignals(annotations map[string]string, accept bool) signals {
 			s.started = &startedElsewhere{attempt: n, at: at}
 		}
 	}
+	if !accept {
+		for _, key := range []string{billingv1.AnnotationDeliveredAt, billingv1.AnnotationFailedAt} {
+			if _, ok := annotations[key]; ok {
+				bad = append(bad, key+" is ignored, since the manager runs without --accept-signals")
+			}
+		}
+	}
 	if accept {
 		if text, ok := annotations[billingv1.AnnotationDeliveredAt]; ok {
 			if _, err := time.Parse(time.RFC3339, text); err != nil {

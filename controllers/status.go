@@ -127,6 +127,7 @@ func (p *pass) projectConditions(s *billingv1.BillableJobStatus) {
 	b := p.in.Books
 	if b == nil {
 		p.set(s, billingv1.ConditionCharged, false, billingv1.ReasonNotCharged, "nothing has been booked")
+		p.withdrawClaims(s)
 	} else {
 		credits, account := p.doc.Cost, p.doc.Account
 		p.set(s, billingv1.ConditionCharged, true, billingv1.ReasonCharged,
@@ -145,6 +146,18 @@ func (p *pass) projectConditions(s *billingv1.BillableJobStatus) {
 	p.projectReadiness(s)
 	p.projectObstacle(s)
 	p.projectContradiction(s)
+}
+
+// withdrawClaims takes back what a status says of bookings that the books don't have, as after a manager was pointed at
+// another database.
+func (p *pass) withdrawClaims(s *billingv1.BillableJobStatus) {
+	for _, claim := range []string{
+		billingv1.ConditionRefunded, billingv1.ConditionReclaimed, billingv1.ConditionDelivered, billingv1.ConditionDeadLettered,
+	} {
+		if meta.FindStatusCondition(s.Conditions, claim) != nil {
+			p.set(s, claim, false, billingv1.ReasonNotCharged, "the books that this manager keeps have no such booking")
+		}
+	}
 }
 
 func (p *pass) projectDelivery(s *billingv1.BillableJobStatus) {
@@ -168,8 +181,8 @@ func (p *pass) projectDeadLetter(s *billingv1.BillableJobStatus) {
 			reason = billingv1.ReasonPermanentFailure
 		}
 		p.set(s, billingv1.ConditionDeadLettered, true, reason, fmt.Sprintf(
-			"no retry follows attempt %d (%s); set the annotation %s to \"%d\" for a fresh round",
-			b.Attempt, orUnknown(b.LatestFailure), billingv1.AnnotationRedrive, b.Redrives))
+			"no retry follows attempt %d (%s); for a fresh round: kubectl annotate billablejob %s %s=%d --overwrite",
+			b.Attempt, orUnknown(b.LatestFailure), p.bj.Name, billingv1.AnnotationRedrive, b.Redrives))
 	case meta.FindStatusCondition(s.Conditions, billingv1.ConditionDeadLettered) == nil || b.DeadLettered:
 	case b.Redrives > 0:
 		p.set(s, billingv1.ConditionDeadLettered, false, billingv1.ReasonRedriven, fmt.Sprintf("redriven %d times", b.Redrives))

@@ -199,3 +199,21 @@ func TestADeadJobThatIsAppliedAgainLivesForItsTTL(t *testing.T) {
 	b.settle("job")
 	b.wantPhase("job", billingv1.PhaseDeadLettered)
 }
+
+func TestBooksThatWereLostAreSaidAndNothingRunsAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	bj := b.apply("job", trainingJob)
+	b.settle("job")
+	b.succeeds("job-0")
+	b.settle("job")
+	b.wantRows(bj, "charge -40")
+
+	must(t, dropDatabase(b.ctx, "recoup_"+strings.ReplaceAll(b.ns, "-", "_")))
+	b.restart()
+	b.settle("job")
+	b.wantRows(bj, "")
+	b.wantCondition("job", billingv1.ConditionStalled, metav1.ConditionTrue, billingv1.ReasonBooksDiffer,
+		`"job-0" is an earlier run of this BillableJob, of which the books don't know`)
+	b.wantCondition("job", billingv1.ConditionDelivered, metav1.ConditionFalse, billingv1.ReasonNotCharged, "no such booking")
+}

@@ -194,7 +194,7 @@ func TestARetryThatTheAPIServerCallsInvalidIsDeadLettered(t *testing.T) {
 	b.wantRows(bj, "charge -40, refund +40")
 	b.wantPhase("job", billingv1.PhaseDeadLettered)
 	b.wantCondition("job", billingv1.ConditionDeadLettered, metav1.ConditionTrue, billingv1.ReasonPermanentFailure, "WorkloadRefused")
-	b.wantCondition("job", billingv1.ConditionStalled, metav1.ConditionTrue, billingv1.ReasonPermanentFailure, `"0"`)
+	b.wantCondition("job", billingv1.ConditionStalled, metav1.ConditionTrue, billingv1.ReasonPermanentFailure, "redrive=0 --overwrite")
 	b.wantJobs("job-0")
 
 	b.change(func(spec *billingv1.BillableJobSpec) { spec.Template = templateOf(t, trainingJob) })

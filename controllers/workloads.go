@@ -205,6 +205,12 @@ func (p *pass) takeOver(ctx context.Context, wanted *unstructured.Unstructured, 
 		return obj, nil
 	}
 	owner := metav1.GetControllerOf(obj)
+	if owner != nil && owner.UID == p.bj.UID {
+		p.in.Conflict = &billing.Obstacle{Reason: billingv1.ReasonBooksDiffer, Message: fmt.Sprintf(
+			"%s %q is an earlier run of this BillableJob, of which the books don't know: has the manager another --cluster or --database than before, or was the database lost or restored? Nothing is booked or run; delete nothing before that is clear",
+			obj.GetKind(), obj.GetName())}
+		return nil, nil
+	}
 	if owner != nil && owner.Kind == "BillableJob" && owner.Name == p.bj.Name && owner.UID != p.bj.UID {
 		if hasFinalizer(obj, billingv1.FinalizerOutcome) {
 			p.leftovers = append(p.leftovers, obj)

@@ -26,27 +26,27 @@ type booking struct {
 // stories are the demo, in the order it is told.
 var stories = []story{
 	{
-		file: "a-success.yaml", name: "a-success", jobID: "demo-a", account: "team-vision",
+		file: "a-success.yaml", name: "a-success", jobID: "demo-a", account: "demo-vision",
 		tells: "succeeds at once: charged, nothing else",
 		rows:  []booking{{"charge", -10}}, phase: billingv1.PhaseDelivered, attempts: 1,
 	},
 	{
-		file: "b-retry.yaml", name: "b-retry", jobID: "demo-b", account: "team-vision",
+		file: "b-retry.yaml", name: "b-retry", jobID: "demo-b", account: "demo-vision",
 		tells: "fails, is refunded, and its retry succeeds: the refund is taken back",
 		rows:  []booking{{"charge", -25}, {"refund", 25}, {"reclaim", -25}}, phase: billingv1.PhaseReclaimed, attempts: 2,
 	},
 	{
-		file: "c-overdue.yaml", name: "c-overdue", jobID: "demo-c", account: "team-vision",
+		file: "c-overdue.yaml", name: "c-overdue", jobID: "demo-c", account: "demo-vision",
 		tells: "outlives its deadline, is refunded, finishes a moment later: reclaimed, no second attempt",
 		rows:  []booking{{"charge", -40}, {"refund", 40}, {"reclaim", -40}}, phase: billingv1.PhaseReclaimed, attempts: 1,
 	},
 	{
-		file: "d-hopeless.yaml", name: "d-hopeless", jobID: "demo-d", account: "team-speech",
+		file: "d-hopeless.yaml", name: "d-hopeless", jobID: "demo-d", account: "demo-speech",
 		tells: "can never work: refunded once, retried twice, dead-lettered",
 		rows:  []booking{{"charge", -30}, {"refund", 30}}, phase: billingv1.PhaseDeadLettered, attempts: 3,
 	},
 	{
-		file: "e-all-at-once.yaml", name: "e-all-at-once", jobID: "demo-e", account: "team-speech",
+		file: "e-all-at-once.yaml", name: "e-all-at-once", jobID: "demo-e", account: "demo-speech",
 		tells: "meets its deadline, a failed-at annotation and its own failure at once: one refund",
 		rows:  []booking{{"charge", -15}, {"refund", 15}}, phase: billingv1.PhaseRetryScheduled, attempts: 1,
 	},
@@ -56,7 +56,7 @@ var stories = []story{
 var balances = []struct {
 	account string
 	credits int64
-}{{"team-vision", -75}, {"team-speech", 0}}
+}{{"demo-vision", -75}, {"demo-speech", 0}}
 
 const (
 	// waitingJob is the one job whose retry is still in the lane at the end, deadJob the one among the dead letters.

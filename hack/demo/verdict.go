@@ -46,7 +46,8 @@ func (w *world) verdict(ctx context.Context) error {
 		return fmt.Errorf("this is not how the stories end:\n%w", err)
 	}
 	fmt.Println("\nThe books, the cluster and the lane say what the stories say.")
-	fmt.Println("The stack goes on running: `make stack-status` shows it, `make stack-down` stops it.")
+	fmt.Println("The stack goes on running: `make stack-status` shows it, `make stack-down` stops it. The demo's manager has stopped;")
+	fmt.Println("the README says how to start one of your own.")
 	return nil
 }
 

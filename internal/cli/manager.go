@@ -102,6 +102,12 @@ func (o *ManagerOptions) complete(getenv func(string) string, readFile func(stri
 	}
 	secret("MONGODB_URI", &o.MongoURI)
 	secret("REDIS_URL", &o.RedisURL)
+	if strings.ContainsAny(o.Cluster, "/ \t\n") {
+		errs = append(errs, fmt.Errorf("--cluster is %q; it must not have slashes or spaces, since it is the first part of every job's ID", o.Cluster))
+	}
+	if o.Database == "" || len(o.Database) > 63 || strings.ContainsAny(o.Database, "/\\. \"$*<>:|?") {
+		errs = append(errs, fmt.Errorf("--database is %q, which MongoDB doesn't take as a name; use up to 63 letters, digits, _ and -", o.Database))
+	}
 	if o.Jitter < 0 || o.Jitter > 1 {
 		errs = append(errs, fmt.Errorf("--retry-jitter is %v; give a number from 0 to 1", o.Jitter))
 	}

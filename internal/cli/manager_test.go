@@ -17,7 +17,7 @@ func environment(values map[string]string) func(string) string {
 }
 
 func valid() ManagerOptions {
-	return ManagerOptions{Jitter: 0.2, Concurrency: 1, PushGrace: time.Second, Lease: time.Second, StoreTimeout: time.Second, StopTimeout: time.Second}
+	return ManagerOptions{Database: "recoup", Jitter: 0.2, Concurrency: 1, PushGrace: time.Second, Lease: time.Second, StoreTimeout: time.Second, StopTimeout: time.Second}
 }
 
 func TestSecretsComeFromTheEnvironmentOrFromFiles(t *testing.T) {
@@ -44,6 +44,8 @@ func TestOptionsThatCantWorkAreRefused(t *testing.T) {
 		{"unreadable file", map[string]string{"MONGODB_URI_FILE": "f", "REDIS_URL": "r"}, func(*ManagerOptions) {}, "reading MONGODB_URI_FILE"},
 		{"jitter", both, func(o *ManagerOptions) { o.Jitter = 1.5 }, "--retry-jitter is 1.5; give a number from 0 to 1"},
 		{"concurrency", both, func(o *ManagerOptions) { o.Concurrency = 0 }, "--concurrency is 0"},
+		{"cluster", both, func(o *ManagerOptions) { o.Cluster = "a/b" }, `--cluster is "a/b"; it must not have slashes`},
+		{"database", both, func(o *ManagerOptions) { o.Database = "a.b" }, `--database is "a.b", which MongoDB doesn't take`},
 		{"lease", both, func(o *ManagerOptions) { o.Lease = -time.Second }, "--retry-lease is -1s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
