@@ -8,6 +8,7 @@ ARG BASE_IMAGE=scratch
 
 FROM ${BUILD_IMAGE} AS build
 ARG VERSION=dev
+# Empty: the default of Go itself.
 ARG GOPROXY=
 ENV CGO_ENABLED=0 \
     GOTOOLCHAIN=local \
