@@ -10,11 +10,12 @@ const (
 	// PhaseCharged means that the job is paid for and no attempt runs yet.
 	PhaseCharged Phase = "Charged"
 
-	// PhaseRunning means that the current attempt runs and the job is paid for.
+	// PhaseRunning means that the current attempt runs: paid for, or, if it is a
+	// retry of a refunded job, charged once it succeeds.
 	PhaseRunning Phase = "Running"
 
-	// PhaseRefunded means that the credits were given back and no retry is scheduled
-	// yet, or that a retry runs which is charged only if it succeeds.
+	// PhaseRefunded means that the credits were given back and that what follows,
+	// a retry or a dead letter, is not announced yet.
 	PhaseRefunded Phase = "Refunded"
 
 	// PhaseRetryScheduled means that the credits were given back and the next
