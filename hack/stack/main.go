@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,9 @@ func dispatch(ctx context.Context, args []string) (code int, err error) {
 	flags.SetOutput(io.Discard) // the error is returned
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2, fmt.Errorf("%w\n%s", err, usage)
+	}
+	if err := forgetOwn(); err != nil {
+		return 2, err
 	}
 	s, err := openStack(*name)
 	if err != nil {
@@ -119,6 +123,9 @@ func (s *stack) printVariables() error {
 	for _, variable := range all {
 		name, value, _ := strings.Cut(variable, "=")
 		fmt.Printf("export %s=%s\n", name, quote(value))
+		if slices.Contains(replacing, name) {
+			fmt.Printf("export %s%s=%s\n", ownPrefix, name, quote(value))
+		}
 	}
 	return nil
 }
