@@ -31,7 +31,7 @@ func (p *pass) push(ctx context.Context, again bool) error {
 	} else {
 		p.in.Reported.Announced = true
 	}
-	p.in.PushAgainAt = p.r.memory.pushAgainAt(p.bj.UID, p.doc.Attempt, p.fromLane(p.doc.NotBefore), p.r.PushGrace)
+	p.in.PushAgainAt = p.r.memory.pushAgainAt(p.bj.UID, p.doc.Attempt, p.in.FromLane(p.doc.NotBefore), p.r.PushGrace)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func deadEntry(job *ledger.Job) retry.DeadEntry {
 
 // backoff is the pause before retry n of this job, counted from 1.
 func (p *pass) backoff(n int) time.Duration {
-	base, limit := defaultBaseDelay, defaultMaxDelay
+	base, limit := billingv1.DefaultBaseDelay, billingv1.DefaultMaxDelay
 	if r := p.bj.Spec.Retry; r != nil {
 		if r.BaseDelay != nil {
 			base = r.BaseDelay.Duration
@@ -75,12 +75,6 @@ func (p *pass) backoff(n int) time.Duration {
 	}
 	return retry.Backoff(n, base, limit, p.r.Jitter, p.r.Random)
 }
-
-// The delays of a BillableJob that was stored without any.
-const (
-	defaultBaseDelay = 10 * time.Second
-	defaultMaxDelay  = 10 * time.Minute
-)
 
 // isAnnounced tells that the status names the current retry, which it does only after the lane has the entry.
 func isAnnounced(status *billingv1.BillableJobStatus, job *ledger.Job) bool {

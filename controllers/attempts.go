@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 	"recoup.dev/recoup/internal/billing"
@@ -20,13 +21,13 @@ func (p *pass) observe(n int, obj *unstructured.Unstructured, record *billingv1.
 	a := billing.Attempt{
 		Number: n, Exists: true,
 		Referenced: n == 0 && p.in.Order.Referenced,
-		Held:       hasFinalizer(obj, billingv1.FinalizerOutcome) && p.isOurs(n, obj),
+		Held:       controllerutil.ContainsFinalizer(obj, billingv1.FinalizerOutcome) && p.isOurs(n, obj),
 		Unseen:     obj.GetLabels()[billingv1.LabelAttempt] != strconv.Itoa(n) || obj.GetLabels()[billingv1.LabelBillableJob] != p.bj.Name,
 		Deleting:   obj.GetDeletionTimestamp() != nil,
 		CreatedAt:  obj.GetCreationTimestamp().UTC(),
 		Phase:      billing.Unknown,
 	}
-	a.Gone = a.Deleting && !hasFinalizer(obj, foregroundDeletion)
+	a.Gone = a.Deleting && !controllerutil.ContainsFinalizer(obj, foregroundDeletion)
 	if record != nil {
 		a.Settled = record.Outcome != ""
 		if record.FinishedAt != nil {

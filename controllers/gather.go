@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
 	billingv1 "recoup.dev/recoup/api/v1"
 	"recoup.dev/recoup/internal/billing"
 )
@@ -30,9 +32,8 @@ func (p *pass) gather(ctx context.Context) error {
 
 func order(bj *billingv1.BillableJob) billing.Order {
 	o := billing.Order{
-		UID:        string(bj.UID),
 		CreatedAt:  bj.CreationTimestamp.UTC(),
-		Held:       hasFinalizer(bj, billingv1.FinalizerSettlement),
+		Held:       controllerutil.ContainsFinalizer(bj, billingv1.FinalizerSettlement),
 		Deleting:   bj.DeletionTimestamp != nil,
 		Cancel:     bj.Spec.Cancel,
 		Keep:       bj.Spec.DeletionPolicy == billingv1.DeletionPolicyKeep,

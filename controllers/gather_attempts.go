@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 	"recoup.dev/recoup/internal/billing"
@@ -19,15 +18,12 @@ import (
 // gatherAttempts puts together what the cache, the record in the status and, where these leave a gap, live reads say of
 // the attempts.
 func (p *pass) gatherAttempts(ctx context.Context) error {
-	for _, kind := range workload.Kinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.GVK.Kind + "List"))
-		if err := p.r.Client.List(ctx, list, client.InNamespace(p.bj.Namespace), client.MatchingFields{ownerIndex: p.bj.Name}); err != nil {
-			return fmt.Errorf("listing the %ss of BillableJob %s: %w", kind.GVK.Kind, p.key(), err)
-		}
-		for i := range list.Items {
-			p.place(&list.Items[i])
-		}
+	named, err := p.r.workloadsOf(ctx, p.key())
+	if err != nil {
+		return err
+	}
+	for i := range named {
+		p.place(&named[i])
 	}
 	live := p.due != nil || p.in.Order.Deleting
 	if live {

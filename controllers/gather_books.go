@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 	"recoup.dev/recoup/internal/billing"
@@ -50,12 +49,9 @@ func (p *pass) setDoc(job *ledger.Job, fresh bool) {
 	}
 	p.in.Reported = reported(&p.bj.Status, job)
 	if p.in.Books.IsRetry() {
-		p.in.PushAgainAt = p.r.memory.pushAgainAt(p.bj.UID, job.Attempt, p.fromLane(job.NotBefore), p.r.PushGrace)
+		p.in.PushAgainAt = p.r.memory.pushAgainAt(p.bj.UID, job.Attempt, p.in.FromLane(job.NotBefore), p.r.PushGrace)
 	}
 }
-
-// fromLane turns a time of the lane's clock into one of the manager's.
-func (p *pass) fromLane(t time.Time) time.Time { return t.Add(p.in.Now.Sub(p.in.LaneNow)) }
 
 // ownership tells why a document can't be this BillableJob's; nil when it is.
 func ownership(bj *billingv1.BillableJob, job *ledger.Job) *billing.Obstacle {

@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,7 +14,6 @@ import (
 const (
 	keepInterval  = 15 * time.Second
 	flushInterval = 5 * time.Second
-	flushLimit    = 500
 )
 
 // KeptLane is what the keeper needs of *retry.Lane.
@@ -113,11 +113,8 @@ func (k *LaneKeeper) restore(ctx context.Context) error {
 	return nil
 }
 
+// flush empties the parked entries; the lane does so in batches.
 func (k *LaneKeeper) flush(ctx context.Context) error {
-	for {
-		moved, err := k.Lane.Flush(ctx, flushLimit)
-		if err != nil || moved < flushLimit {
-			return err
-		}
-	}
+	_, err := k.Lane.Flush(ctx, math.MaxInt)
+	return err
 }

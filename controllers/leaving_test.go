@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 )
@@ -131,7 +132,7 @@ func TestADeletionBeforeTheChargeBooksNothing(t *testing.T) {
 	if err := b.pass("job"); err == nil {
 		t.Fatal("the charge should have failed")
 	}
-	if !hasFinalizer(b.job("train"), billingv1.FinalizerOutcome) {
+	if !controllerutil.ContainsFinalizer(b.job("train"), billingv1.FinalizerOutcome) {
 		t.Fatal("the Job should have been claimed by now")
 	}
 	b.delete("job")
@@ -220,7 +221,7 @@ func TestADeletionBooksASuccessThatItFinds(t *testing.T) {
 			if !job.IsDelivered {
 				t.Errorf("the books have %+v, want a delivered job", job)
 			}
-			if hasFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
+			if controllerutil.ContainsFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
 				t.Error("the workload is still held")
 			}
 		})
@@ -629,13 +630,13 @@ func (b *bench) leaveAll() {
 		must(b.t, b.c.List(b.ctx, &jobs, client.InNamespace(b.ns)))
 		for i := range jobs.Items {
 			job := &jobs.Items[i]
-			if job.DeletionTimestamp != nil && hasFinalizer(job, foregroundDeletion) {
+			if job.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(job, foregroundDeletion) {
 				b.collect(job.Name)
 			}
 		}
 		if len(bjs.Items) == 0 {
 			for i := range jobs.Items {
-				if hasFinalizer(&jobs.Items[i], billingv1.FinalizerOutcome) {
+				if controllerutil.ContainsFinalizer(&jobs.Items[i], billingv1.FinalizerOutcome) {
 					b.t.Errorf("Job %s is still held", jobs.Items[i].Name)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	billingv1 "recoup.dev/recoup/api/v1"
-	"recoup.dev/recoup/internal/workload"
 )
 
 // release takes the outcome finalizer, and with it the label that the watch selects on, off workloads whose end is in the
@@ -89,7 +89,7 @@ func (p *pass) finish(ctx context.Context) error {
 	}
 	p.r.memory.forget(p.bj.UID)
 	p.gone = true
-	if !hasFinalizer(&p.bj, billingv1.FinalizerSettlement) {
+	if !controllerutil.ContainsFinalizer(&p.bj, billingv1.FinalizerSettlement) {
 		return nil
 	}
 	base := p.bj.DeepCopy()
@@ -117,32 +117,22 @@ func (p *pass) expire(ctx context.Context) error {
 // releaseOrphans lets go of workloads whose BillableJob is gone although they were never let go of, because somebody took
 // its finalizer off by hand.
 func (r *BillableJobReconciler) releaseOrphans(ctx context.Context, key types.NamespacedName) error {
-	var held []*unstructured.Unstructured
-	for _, kind := range workload.Kinds() {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.GVK.Kind + "List"))
-		if err := r.Client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{ownerIndex: key.Name}); err != nil {
-			return fmt.Errorf("listing the %ss that BillableJob %s left: %w", kind.GVK.Kind, key, err)
-		}
-		for i := range list.Items {
-			if hasFinalizer(&list.Items[i], billingv1.FinalizerOutcome) {
-				held = append(held, &list.Items[i])
-			}
-		}
+	named, err := r.workloadsOf(ctx, key)
+	if err != nil {
+		return err
 	}
+	held := slices.DeleteFunc(named, func(obj unstructured.Unstructured) bool {
+		return !controllerutil.ContainsFinalizer(&obj, billingv1.FinalizerOutcome)
+	})
 	if len(held) == 0 {
 		return nil
 	}
-	now := metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(billingv1.GroupVersion.WithKind("BillableJob"))
-	if err := r.Live.Get(ctx, key, &now); err == nil {
-		return nil // it exists, and the cache will show it
-	} else if !apierrors.IsNotFound(err) {
-		return fmt.Errorf("reading BillableJob %s: %w", key, err)
+	if _, err := r.liveBillableJob(ctx, key); !apierrors.IsNotFound(err) {
+		return err // nil if it exists: the cache will show it
 	}
 	var errs []error
-	for _, obj := range held {
-		errs = append(errs, r.untie(ctx, obj, true))
+	for i := range held {
+		errs = append(errs, r.untie(ctx, &held[i], true))
 	}
 	return errors.Join(errs...)
 }

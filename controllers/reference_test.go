@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/yaml"
 
 	billingv1 "recoup.dev/recoup/api/v1"
@@ -41,7 +42,7 @@ func TestAReferencedJobIsChargedOnSight(t *testing.T) {
 	if train.Labels[billingv1.LabelBillableJob] != "job" || train.Labels[billingv1.LabelAttempt] != "0" {
 		t.Errorf("the labels are %v", train.Labels)
 	}
-	if !hasFinalizer(train, billingv1.FinalizerOutcome) {
+	if !controllerutil.ContainsFinalizer(train, billingv1.FinalizerOutcome) {
 		t.Errorf("the finalizers are %v", train.Finalizers)
 	}
 	if got := strings.Join(*patches, ", "); got != "BillableJob job, Job train, BillableJob job" {

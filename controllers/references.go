@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,14 +75,12 @@ func (p *pass) claimant(ctx context.Context, obj *unstructured.Unstructured) (st
 	if kind, ok := workload.Lookup(obj.GetAPIVersion(), obj.GetKind()); ok && kind.Observe(obj).Phase.Ended() {
 		return name, nil
 	}
-	other := metav1.PartialObjectMetadata{}
-	other.SetGroupVersionKind(billingv1.GroupVersion.WithKind("BillableJob"))
-	err := p.r.Live.Get(ctx, types.NamespacedName{Namespace: p.bj.Namespace, Name: name}, &other)
+	other, err := p.r.liveBillableJob(ctx, types.NamespacedName{Namespace: p.bj.Namespace, Name: name})
 	if apierrors.IsNotFound(err) || (err == nil && other.UID != uid) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading BillableJob %s/%s, which claimed %s %s: %w", p.bj.Namespace, name, obj.GetKind(), obj.GetName(), err)
+		return "", fmt.Errorf("looking for who claimed %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
 	return name, nil
 }

@@ -184,7 +184,7 @@ func (p *pass) dueResult(entry retry.Entry) entryResult {
 		return entryResult{word: "settled"}
 	case b.Attempt != entry.Attempts:
 		return entryResult{word: "outdated"}
-	case p.attempt(b.Attempt).Recorded():
+	case p.in.Attempt(b.Attempt).Recorded():
 		return entryResult{word: "started"}
 	case p.in.Obstacle != nil, p.in.Conflict != nil:
 		return entryResult{word: "postponed", later: p.in.LaneNow.Add(obstacleRecheck)}

@@ -51,8 +51,7 @@ func readSignals(annotations map[string]string, accept bool) signals {
 				bad = append(bad, key+" is ignored, since the manager runs without --accept-signals")
 			}
 		}
-	}
-	if accept {
+	} else {
 		if text, ok := annotations[billingv1.AnnotationDeliveredAt]; ok {
 			if _, err := time.Parse(time.RFC3339, text); err != nil {
 				bad = append(bad, fmt.Sprintf("%s must be an RFC 3339 time, such as 2026-01-02T15:04:05Z, not %q", billingv1.AnnotationDeliveredAt, text))

@@ -69,7 +69,7 @@ func (p *pass) waitsForRetry() bool {
 
 // announced tells that the lane has, or has had, the current attempt's entry, or that it needs none any more.
 func (p *pass) announced() bool {
-	return p.in.Reported.Announced || p.attempt(p.in.Books.Attempt).Recorded()
+	return p.in.Reported.Announced || p.in.Attempt(p.in.Books.Attempt).Recorded()
 }
 
 func (p *pass) projectStores(s *billingv1.BillableJobStatus) {
@@ -101,7 +101,7 @@ func (p *pass) phase() billingv1.Phase {
 	case p.cancelled():
 		return billingv1.PhaseCancelled
 	}
-	a := p.attempt(b.Attempt)
+	a := p.in.Attempt(b.Attempt)
 	switch {
 	case (a.Exists || a.Elsewhere) && !a.Clock.StartedAt.IsZero():
 		return billingv1.PhaseRunning
@@ -119,7 +119,7 @@ func (p *pass) cancelled() bool {
 	if p.in.Order.Cancel || (b.Withdrawn() && b.Mine) {
 		return true
 	}
-	a := p.attempt(b.Attempt)
+	a := p.in.Attempt(b.Attempt)
 	return !b.Refunded && p.in.Order.Keep && (a.Vanished || (a.Deleting && !a.Phase.Ended()) || a.Settled)
 }
 
@@ -210,9 +210,14 @@ func (p *pass) projectReadiness(s *billingv1.BillableJobStatus) {
 	}
 }
 
+// retryToStart tells that the current attempt is a retry that wasn't started so far.
+func (p *pass) retryToStart() bool {
+	return p.waitsForRetry() && !p.in.Attempt(p.in.Books.Attempt).Recorded()
+}
+
 // inLane tells that the lane holds the retry and that this pass is another one, which doesn't try to start it.
 func (p *pass) inLane() bool {
-	return p.due == nil && p.waitsForRetry() && !p.attempt(p.in.Books.Attempt).Recorded()
+	return p.due == nil && p.retryToStart()
 }
 
 // conflict is the one that this pass met or, while the lane holds the retry, the one that its last try to start met.
@@ -249,9 +254,8 @@ const patienceWithStops = 15 * time.Second
 
 // waitsForStop tells that a due retry has been waiting for long for an earlier attempt to end.
 func (p *pass) waitsForStop() bool {
-	b := p.in.Books
-	return p.due != nil && p.waitsForRetry() && !p.attempt(b.Attempt).Recorded() && p.decision.Verb == billing.Wait &&
-		p.in.LaneNow.Sub(b.NotBefore) > patienceWithStops
+	return p.due != nil && p.retryToStart() && p.decision.Verb == billing.Wait &&
+		p.in.LaneNow.Sub(p.in.Books.NotBefore) > patienceWithStops
 }
 
 // projectContradiction keeps in sight that the outcomes disagreed, and what was booked.
@@ -267,7 +271,7 @@ func (p *pass) projectContradiction(s *billingv1.BillableJobStatus) {
 	if b == nil || !b.Delivered {
 		return
 	}
-	a, record, signals := p.attempt(b.Attempt), p.record(b.Attempt), p.in.Signals
+	a, record, signals := p.in.Attempt(b.Attempt), p.record(b.Attempt), p.in.Signals
 	switch {
 	case a.Phase == billing.Failed && (record == nil || record.Outcome != billingv1.AttemptSucceeded) && !p.succeeded():
 		p.set(s, billingv1.ConditionContradicted, true, billingv1.ReasonFailedAfterDelivery, fmt.Sprintf(

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 )
@@ -204,12 +205,12 @@ func TestAnEndIsHeldUntilItIsBooked(t *testing.T) {
 				t.Fatalf("the pass ended with %v; the fault should have hit it", err)
 			}
 			b.wantOutcome(0, "")
-			if !hasFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
+			if !controllerutil.ContainsFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
 				t.Fatal("the workload was let go of before its end was booked")
 			}
 			b.settle("job")
 			b.wantRows(bj, c.rows)
-			if hasFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
+			if controllerutil.ContainsFinalizer(b.job("job-0"), billingv1.FinalizerOutcome) {
 				t.Error("the workload is still held")
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	billingv1 "recoup.dev/recoup/api/v1"
 )
@@ -21,7 +22,7 @@ func (p *pass) place(obj *unstructured.Unstructured) {
 		p.objects[n] = obj
 	case p.isReferenced(obj):
 		// A predecessor's claim: the live read that follows decides.
-	case hasFinalizer(obj, billingv1.FinalizerOutcome) && ownerUID(obj) != "" && ownerUID(obj) != p.bj.UID:
+	case controllerutil.ContainsFinalizer(obj, billingv1.FinalizerOutcome) && ownerUID(obj) != "" && ownerUID(obj) != p.bj.UID:
 		p.leftovers = append(p.leftovers, obj)
 	}
 }
@@ -83,13 +84,4 @@ func ownerUID(obj client.Object) types.UID {
 		return owner.UID
 	}
 	return ""
-}
-
-func hasFinalizer(obj client.Object, finalizer string) bool {
-	for _, f := range obj.GetFinalizers() {
-		if f == finalizer {
-			return true
-		}
-	}
-	return false
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -82,7 +83,7 @@ func (b *bench) isHeld(name string, held bool) {
 			return false
 		}
 		must(b.t, err)
-		return hasFinalizer(job, billingv1.FinalizerOutcome) == held && (job.Labels[billingv1.LabelAttempt] != "") == held
+		return controllerutil.ContainsFinalizer(job, billingv1.FinalizerOutcome) == held && (job.Labels[billingv1.LabelAttempt] != "") == held
 	})
 }
 

@@ -58,13 +58,13 @@ func (p *pass) tie(ctx context.Context, obj *unstructured.Unstructured, n int, m
 
 // fill writes the referenced workload's template into the BillableJob, so that retries can be made.
 func (p *pass) fill(ctx context.Context) error {
-	obj, err := p.readLive(ctx, p.objects[0].GroupVersionKind(), p.objects[0].GetName())
+	seen := p.objects[0]
+	obj, err := p.readLive(ctx, seen.GroupVersionKind(), seen.GetName())
 	if err != nil {
 		return err
 	}
-	if obj == nil || obj.GetUID() != p.objects[0].GetUID() {
-		p.lose(0)
-		return fmt.Errorf("%s %s went away before its template was read", p.objects[0].GetKind(), p.objects[0].GetName())
+	if obj == nil || obj.GetUID() != seen.GetUID() {
+		return fmt.Errorf("%s %s went away before its template was read", seen.GetKind(), seen.GetName())
 	}
 	raw, err := workload.FromObject(obj)
 	if err != nil {
@@ -153,10 +153,9 @@ func (p *pass) start(ctx context.Context, n int) error {
 
 // mustBeCurrent makes sure that no start rests on a BillableJob as it was before a write that the cache doesn't show yet.
 func (p *pass) mustBeCurrent(ctx context.Context) error {
-	now := metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(billingv1.GroupVersion.WithKind("BillableJob"))
-	if err := p.r.Live.Get(ctx, p.key(), &now); err != nil {
-		return fmt.Errorf("reading BillableJob %s before a start: %w", p.key(), err)
+	now, err := p.r.liveBillableJob(ctx, p.key())
+	if err != nil {
+		return fmt.Errorf("before a start: %w", err)
 	}
 	if now.UID != p.bj.UID || now.ResourceVersion != p.bj.ResourceVersion {
 		return apierrors.NewConflict(schema.GroupResource{Group: billingv1.Group, Resource: "billablejobs"}, p.bj.Name,
@@ -177,11 +176,9 @@ func (p *pass) render(n int) *unstructured.Unstructured {
 	setLabel(obj, billingv1.LabelBillableJob, p.bj.Name)
 	setLabel(obj, billingv1.LabelAttempt, strconv.Itoa(n))
 	obj.SetFinalizers([]string{billingv1.FinalizerOutcome})
-	controller, block := true, true
-	obj.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: billingv1.GroupVersion.String(), Kind: "BillableJob", Name: p.bj.Name, UID: p.bj.UID,
-		Controller: &controller, BlockOwnerDeletion: &block,
-	}})
+	obj.SetOwnerReferences([]metav1.OwnerReference{
+		*metav1.NewControllerRef(&p.bj, billingv1.GroupVersion.WithKind("BillableJob")),
+	})
 	return obj
 }
 
@@ -211,8 +208,8 @@ func (p *pass) takeOver(ctx context.Context, wanted *unstructured.Unstructured, 
 			obj.GetKind(), obj.GetName())}
 		return nil, nil
 	}
-	if owner != nil && owner.Kind == "BillableJob" && owner.Name == p.bj.Name && owner.UID != p.bj.UID {
-		if hasFinalizer(obj, billingv1.FinalizerOutcome) {
+	if owner != nil && owner.Kind == "BillableJob" && owner.Name == p.bj.Name {
+		if controllerutil.ContainsFinalizer(obj, billingv1.FinalizerOutcome) {
 			p.leftovers = append(p.leftovers, obj)
 		}
 		p.in.Obstacle = &billing.Obstacle{Reason: billingv1.ReasonWaitingForPredecessor, Message: fmt.Sprintf(
@@ -237,7 +234,7 @@ func (p *pass) stop(ctx context.Context, n int) error {
 		return nil
 	}
 	p.reobserve(n, obj)
-	seen := p.attempt(n)
+	seen := p.in.Attempt(n)
 	if seen.Phase.Ended() || seen.Deleting {
 		return nil
 	}
@@ -270,15 +267,6 @@ func (p *pass) stopReason() string {
 		return billingv1.ReasonCancelled
 	}
 	return billingv1.ReasonSuperseded
-}
-
-func (p *pass) attempt(n int) billing.Attempt {
-	for _, a := range p.in.Attempts {
-		if a.Number == n {
-			return a
-		}
-	}
-	return billing.Attempt{Number: n}
 }
 
 func optimistic(base client.Object) client.Patch {

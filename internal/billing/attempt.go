@@ -61,8 +61,8 @@ func (a Attempt) Releasable() bool {
 	return a.Held && (a.Phase.Ended() || a.Gone)
 }
 
-// attempt finds the attempt with the given number; one that isn't known is zero beside its number.
-func (in *Input) attempt(number int) Attempt {
+// Attempt finds the attempt with the given number; one that isn't known is zero beside its number.
+func (in *Input) Attempt(number int) Attempt {
 	for _, a := range in.Attempts {
 		if a.Number == number {
 			return a
@@ -79,7 +79,10 @@ func (in *Input) PlannedAt(n int) time.Time {
 	case b == nil || n == 0 && in.Order.Referenced:
 		return time.Time{}
 	case b.IsRetry() && n == b.Attempt:
-		return b.NotBefore.Add(in.Now.Sub(in.LaneNow))
+		return in.FromLane(b.NotBefore)
 	}
 	return b.ChargedAt
 }
+
+// FromLane turns a time of the lane's clock into one of the manager's.
+func (in *Input) FromLane(t time.Time) time.Time { return t.Add(in.Now.Sub(in.LaneNow)) }

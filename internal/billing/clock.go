@@ -43,8 +43,7 @@ func (c Clock) Advance(o Observed, now time.Time) Clock {
 		// A suspension began and ended unseen. How much of the stretch lay before it can't be told, so none of it counts.
 		c.RunningSince = time.Time{}
 	}
-	switch {
-	case o.Phase != Running || !c.RunningSince.IsZero():
+	if o.Phase != Running || !c.RunningSince.IsZero() {
 		return c
 	}
 	since := now

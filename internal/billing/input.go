@@ -34,8 +34,6 @@ type Input struct {
 
 // Order is what a decision needs of a BillableJob's metadata and spec.
 type Order struct {
-	// UID is the object's own.
-	UID string
 	// CreatedAt is when the object was created; no time to live runs from before.
 	CreatedAt time.Time
 	// Held tells that the object carries the settlement finalizer.

@@ -30,7 +30,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newWorld(referenced, keep bool) *world {
 	w := &world{
-		order: Order{UID: "u", Templated: true, MaxRetries: 1, Deadline: time.Hour, Keep: keep, Referenced: referenced},
+		order: Order{Templated: true, MaxRetries: 1, Deadline: time.Hour, Keep: keep, Referenced: referenced},
 		now:   epoch, attempts: map[int]Attempt{},
 	}
 	if referenced {

@@ -128,7 +128,7 @@ func charge(in *Input) (Decision, bool) {
 	if !o.Held {
 		return do(Hold)
 	}
-	ref := in.attempt(0)
+	ref := in.Attempt(0)
 	needsClaim := o.Referenced && ref.Exists && (!ref.Held || ref.Unseen) && !ref.Deleting && !ref.Settled
 	if in.Books != nil {
 		switch {
@@ -221,7 +221,7 @@ func deadLetter(in *Input) (Decision, bool) {
 // deleted under the policy Keep isn't made again either.
 func withdrawn(in *Input) (Decision, bool) {
 	b := in.Books
-	if b.Withdrawn() && b.Mine || !b.Refunded && in.attempt(b.Attempt).Settled {
+	if b.Withdrawn() && b.Mine || !b.Refunded && in.Attempt(b.Attempt).Settled {
 		return expire(in, latestEnd(in))
 	}
 	return pass()
@@ -229,7 +229,7 @@ func withdrawn(in *Input) (Decision, bool) {
 
 func fail(in *Input) (Decision, bool) {
 	b := in.Books
-	a := in.attempt(b.Attempt)
+	a := in.Attempt(b.Attempt)
 	reason, message := failure(in, a)
 	if reason == "" {
 		return pass()
@@ -298,7 +298,7 @@ func startDeadline(in *Input, a Attempt) time.Time {
 
 func announce(in *Input) (Decision, bool) {
 	b := in.Books
-	if !b.IsRetry() || in.attempt(b.Attempt).Recorded() {
+	if !b.IsRetry() || in.Attempt(b.Attempt).Recorded() {
 		return pass()
 	}
 	switch {
@@ -309,7 +309,7 @@ func announce(in *Input) (Decision, bool) {
 	case !in.PushAgainAt.IsZero() && !in.PushAgainAt.After(in.Now):
 		return doAttempt(PushAgain, b.Attempt)
 	}
-	return waitUntil(sooner(in.PushAgainAt, startDeadline(in, in.attempt(b.Attempt))))
+	return waitUntil(sooner(in.PushAgainAt, startDeadline(in, in.Attempt(b.Attempt))))
 }
 
 // stop ends an earlier attempt that outlived its deadline before, or if somebody else started the current one as soon
@@ -331,7 +331,7 @@ func stop(in *Input) (Decision, bool) {
 
 func start(in *Input) (Decision, bool) {
 	b := in.Books
-	a := in.attempt(b.Attempt)
+	a := in.Attempt(b.Attempt)
 	if a.Recorded() {
 		return pass()
 	}
@@ -343,7 +343,7 @@ func start(in *Input) (Decision, bool) {
 }
 
 func watch(in *Input) (Decision, bool) {
-	a := in.attempt(in.Books.Attempt)
+	a := in.Attempt(in.Books.Attempt)
 	return waitUntil(sooner(deadline(in, a), startDeadline(in, a)))
 }
 

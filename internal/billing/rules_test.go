@@ -11,7 +11,7 @@ func at(minutes int) time.Time { return epoch.Add(time.Duration(minutes) * time.
 func charged() *Input {
 	return &Input{
 		Now: at(10), LaneNow: at(10),
-		Order:    Order{UID: "u", Held: true, Templated: true, MaxRetries: 2},
+		Order:    Order{Held: true, Templated: true, MaxRetries: 2},
 		Books:    &Books{Mine: true, ChargedAt: at(0)},
 		Reported: Reported{Charged: true},
 		Attempts: []Attempt{{
